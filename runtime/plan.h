@@ -1,0 +1,119 @@
+// A plan is what a compiled function is: a list of steps over buffer slots, as pure data. It names
+// contexts and kernels; binding it to devices and running it is the executor's work.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "croton/array.h"
+#include "croton/dtype.h"
+#include "croton/shape.h"
+#include "runtime/attrs.h"
+#include "runtime/dim.h"
+
+namespace croton {
+
+struct SharedState;
+
+enum class SlotKind : std::uint8_t {
+  input,      ///< argument `index` of the call
+  shared,     ///< value of shared variable `index` at the start of the call
+  constant,   ///< Plan::constants[index]
+  temporary,  ///< lives inside the call, in the arena of its context
+  result,     ///< an output or an update: a block of its own that outlives the call
+  view,       ///< the memory of slot `index` under another shape (same number of elements)
+};
+
+/// All slots are C-contiguous.
+struct Slot {
+  SlotKind kind = SlotKind::temporary;
+  std::int32_t index = 0;
+  DType dtype = DType::float32;
+  std::vector<DimRef> shape;
+  std::int32_t context = 0;  ///< index into Plan::contexts
+};
+
+struct Step {
+  enum class Kind : std::uint8_t {
+    launch,   ///< run a kernel over a grid of blocks
+    library,  ///< call a library function of the context's backend
+    copy,     ///< slots[0] <- slots[1], between contexts; runs on the context of the source
+  };
+  Kind kind = Kind::launch;
+  std::int32_t context = 0;
+  std::vector<std::int32_t> slots;  ///< launch: the kernel's buffers; library: outputs, then inputs
+  std::int32_t outputs = 1;         ///< how many of the slots, in front, are written
+  std::vector<std::int32_t> after;  ///< earlier steps of other contexts that must have ended
+
+  // launch
+  std::int32_t kernel = -1;      ///< index into Plan::kernels
+  std::vector<DimRef> sizes;     ///< the kernel's size arguments
+  DimRef blocks = 0;             ///< size of the grid
+  DimRef work = 0;               ///< estimated cost of the launch in scalar operations; decides threads
+  std::vector<std::int32_t> shares;  ///< for each output: the input position in `slots` whose memory
+                                     ///< it may take over when that input dies here, or -1
+
+  // library
+  std::string name;  ///< "gemm" ...
+  Attrs attrs;
+
+  std::string label;  ///< in the user's words, for messages, printing and profiles
+};
+
+/// Program text that becomes one module.
+struct PlanModule {
+  std::int32_t context = 0;  ///< for whose device
+  std::string text;
+  std::vector<std::string> kernels;
+};
+
+struct PlanKernel {
+  std::string name;
+  std::int32_t module = 0;
+  /// The same kernel with non-temporal stores, compiled when first wanted; -1: none. Wanted when
+  /// the launch writes more than the last-level cache and nobody in the plan reads it again.
+  std::int32_t streaming_module = -1;
+  std::vector<std::string> checks;  ///< messages by check id; {value} and {bound} are filled in
+};
+
+/// Two sizes that must be equal in each call.
+struct PlanCheck {
+  DimRef a = 0;
+  DimRef b = 0;
+  std::string message;  ///< {a} and {b} are filled in
+};
+
+struct PlanInput {
+  std::string name;   ///< as the user wrote it; may be empty
+  DType dtype = DType::float32;
+  Shape shape;        ///< static sizes, kAnyDim where any will do
+  bool weak = false;  ///< unused except as a size
+};
+
+struct PlanUpdate {
+  std::int32_t shared = 0;
+  std::int32_t slot = 0;
+};
+
+struct Plan {
+  std::string name;
+  std::vector<std::string> contexts;
+  std::vector<PlanInput> inputs;
+  std::vector<std::shared_ptr<SharedState>> shareds;
+  std::vector<Array> constants;
+  std::vector<Slot> slots;
+  std::vector<PlanModule> modules;
+  std::vector<PlanKernel> kernels;
+  std::vector<Step> steps;
+  std::vector<std::int32_t> outputs;  ///< slots
+  std::vector<PlanUpdate> updates;
+  std::vector<PlanCheck> checks;
+  DimTable dims;
+};
+
+/// One line a slot and a step, for people and tests.
+std::string to_text(const Plan& plan);
+
+}  // namespace croton
