@@ -52,7 +52,14 @@ enum class DimOp : std::uint8_t {
   number,
   input_size,   ///< a: input, b: axis
   input_value,  ///< a: input, an integer scalar read on the host
-  add, sub, mul, floor_div, floor_mod, min, max, less,
+  add,
+  sub,
+  mul,
+  floor_div,
+  floor_mod,
+  min,
+  max,
+  less,
 };
 
 /// Index of a term in a DimTable.

@@ -48,12 +48,12 @@ struct Step {
   std::vector<std::int32_t> after;  ///< earlier steps of other contexts that must have ended
 
   // launch
-  std::int32_t kernel = -1;      ///< index into Plan::kernels
-  std::vector<DimRef> sizes;     ///< the kernel's size arguments
-  DimRef blocks = 0;             ///< size of the grid
-  DimRef work = 0;               ///< estimated cost of the launch in scalar operations; decides threads
-  std::vector<std::int32_t> shares;  ///< for each output: the input position in `slots` whose memory
-                                     ///< it may take over when that input dies here, or -1
+  std::int32_t kernel = -1;   ///< index into Plan::kernels
+  std::vector<DimRef> sizes;  ///< the kernel's size arguments
+  DimRef blocks = 0;          ///< size of the grid
+  DimRef work = 0;  ///< estimated cost of the launch in scalar operations; decides threads
+  std::vector<std::int32_t> shares;  ///< for each output: the input position in `slots` whose
+                                     ///< memory it may take over when that input dies here, or -1
 
   // library
   std::string name;  ///< "gemm" ...
@@ -86,7 +86,7 @@ struct PlanCheck {
 };
 
 struct PlanInput {
-  std::string name;   ///< as the user wrote it; may be empty
+  std::string name;  ///< as the user wrote it; may be empty
   DType dtype = DType::float32;
   Shape shape;        ///< static sizes, kAnyDim where any will do
   bool weak = false;  ///< unused except as a size
