@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -107,6 +108,7 @@ class CROTON_API Variable {
   Variable dimshuffle(const std::vector<int>& order, Loc loc = Loc::current()) const;
 
   // For the library itself.
+  friend void release(const Node* node);
   const Node* node() const { return node_; }
   int output() const { return output_; }
   bool same(const Variable& other) const {
@@ -131,22 +133,6 @@ Variable operator||(const Variable&, const Variable&) = delete;
 template <class T>
 concept Symbol = std::derived_from<T, Variable>;
 
-/// A number written in the program. It is weak: it takes the dtype of what it meets.
-using LiteralValue = std::variant<bool, std::int64_t, std::uint64_t, double>;
-
-template <Literal T>
-constexpr LiteralValue literal_value(T value) {
-  if constexpr (std::same_as<T, bool>) {
-    return value;
-  } else if constexpr (std::floating_point<T>) {
-    return static_cast<double>(value);
-  } else if constexpr (std::unsigned_integral<T>) {
-    return static_cast<std::uint64_t>(value);
-  } else {
-    return static_cast<std::int64_t>(value);
-  }
-}
-
 /// What ops take: a symbolic value, a constant array, or a literal; with the place in the user's
 /// program where it was given.
 class CROTON_API Operand {
@@ -154,7 +140,7 @@ class CROTON_API Operand {
   Operand(const Variable& variable, Loc loc = Loc::current()) : value_(variable), loc_(loc) {}
   Operand(const Array& array, Loc loc = Loc::current()) : value_(array), loc_(loc) {}
   template <Literal T>
-  Operand(T literal, Loc loc = Loc::current()) : value_(literal_value(literal)), loc_(loc) {}
+  Operand(T literal, Loc loc = Loc::current()) : value_(LiteralValue(literal)), loc_(loc) {}
 
   bool is_literal() const { return std::holds_alternative<LiteralValue>(value_); }
   const LiteralValue& literal() const { return std::get<LiteralValue>(value_); }
