@@ -71,9 +71,9 @@ void Infer::fail(const std::string& message) const {
     operands.push_back(input.name().empty() ? type.to_text()
                                             : fmt::format("'{}' {}", input.name(), type.to_text()));
   }
-  throw GraphError(fmt::format("[{}] {}; operands: {}; at {}", op_.name, message,
-                               operands.empty() ? "none" : fmt::format("{}", fmt::join(operands, ", ")),
-                               to_text(loc_)));
+  throw GraphError(fmt::format(
+      "[{}] {}; operands: {}; at {}", op_.name, message,
+      operands.empty() ? "none" : fmt::format("{}", fmt::join(operands, ", ")), to_text(loc_)));
 }
 
 void Infer::expect_inputs(int count) const {
@@ -113,6 +113,13 @@ Position operator+(Position a, Dim b) {
 
 Position operator-(Position a, Dim b) {
   a.offset = a.offset - b;
+  return a;
+}
+
+Position scaled(Position a, Dim by, kernel::Expr by_value) {
+  for (auto& [loop, coefficient] : a.terms) coefficient = coefficient * by;
+  a.offset = a.offset * by;
+  if (a.computed) a.computed = a.computed * by_value;
   return a;
 }
 

@@ -18,13 +18,14 @@ struct Position {
   Dim offset = 0;
   kernel::Expr computed = {};
 
-  bool affine() const { return !computed; }
+  bool affine() const { return computed.id == kernel::kNone; }
 };
 
 Position operator+(Position a, const Position& b);
 Position operator+(Position a, Dim b);
 Position operator-(Position a, Dim b);
-Position operator*(Position a, Dim b);
+/// a times a size; `by_value` is the size as an int64 value, used when `a` has a computed part.
+Position scaled(Position a, Dim by, kernel::Expr by_value);
 
 /// What a loops op sees while one element of its output becomes kernel code.
 class Lowering {

@@ -54,7 +54,7 @@ Variable& Variable::operator=(Variable&& other) & noexcept {
 
 namespace {
 
-const Node& defined(const Node* node) {
+const Node& checked(const Node* node) {
   if (node == nullptr) {
     throw GraphError(
         "an empty Variable was used: it was default constructed and never assigned; make one with "
@@ -67,11 +67,13 @@ std::atomic<std::uint64_t> next_id{1};
 
 }  // namespace
 
-DType Variable::dtype() const { return defined(node_).outputs[output_].dtype; }
-int Variable::ndim() const { return static_cast<int>(defined(node_).outputs[output_].shape.size()); }
-const Shape& Variable::static_shape() const { return defined(node_).outputs[output_].shape; }
-const std::string& Variable::name() const { return *defined(node_).name; }
-const std::string& Variable::context() const { return *defined(node_).context; }
+DType Variable::dtype() const { return checked(node_).outputs[output_].dtype; }
+int Variable::ndim() const {
+  return static_cast<int>(checked(node_).outputs[output_].shape.size());
+}
+const Shape& Variable::static_shape() const { return checked(node_).outputs[output_].shape; }
+const std::string& Variable::name() const { return *checked(node_).name; }
+const std::string& Variable::context() const { return *checked(node_).context; }
 
 const std::string* intern(std::string_view text) {
   static std::mutex mutex;
@@ -136,7 +138,7 @@ std::vector<Type> infer_types(const OpDef& op, std::span<const Variable> inputs,
   std::vector<DimType> types;
   types.reserve(inputs.size());
   for (const Variable& input : inputs) {
-    const Type& type = defined(input.node()).outputs[input.output()];
+    const Type& type = checked(input.node()).outputs[input.output()];
     DimType& dims = types.emplace_back(DimType{type.dtype, {}});
     for (const std::int64_t size : type.shape) {
       dims.shape.push_back(size == kAnyDim ? Dim() : Dim(size));
@@ -230,7 +232,7 @@ Variable make_scalar(DType dtype, const LiteralValue& value, const Loc& loc) {
 
 Variable Operand::variable() const {
   if (const Variable* variable = std::get_if<Variable>(&value_)) {
-    defined(variable->node());
+    checked(variable->node());
     return *variable;
   }
   if (const Array* array = std::get_if<Array>(&value_)) return make_constant(*array, loc_);
@@ -255,9 +257,10 @@ DType literal_dtype(std::string_view op, const Operand& operand, DType other) {
                          : other == DType::float32  ? 3.4028235677973366e38
                                                     : std::numeric_limits<double>::infinity();
     if (std::isfinite(value.real) && std::abs(value.real) >= limit) {
-      throw GraphError(fmt::format("[{}] the literal {} is too large for {}: cast the operand or "
-                                   "write a smaller number; at {}",
-                                   op, value.real, name_of(other), to_text(operand.loc())));
+      throw GraphError(
+          fmt::format("[{}] the literal {} is too large for {}: cast the operand or "
+                      "write a smaller number; at {}",
+                      op, value.real, name_of(other), to_text(operand.loc())));
     }
     return other;
   }
@@ -274,9 +277,10 @@ DType literal_dtype(std::string_view op, const Operand& operand, DType other) {
     fits = value.kind != DType::uint64 && value.real >= -top && (bits == 64 || value.real < top);
   }
   if (!fits) {
-    throw GraphError(fmt::format("[{}] the literal {} does not fit {}: cast the operand to a wider "
-                                 "dtype first, for instance x.astype(DType::int64); at {}",
-                                 op, value.integer, name_of(other), to_text(operand.loc())));
+    throw GraphError(
+        fmt::format("[{}] the literal {} does not fit {}: cast the operand to a wider "
+                    "dtype first, for instance x.astype(DType::int64); at {}",
+                    op, value.integer, name_of(other), to_text(operand.loc())));
   }
   return other;
 }

@@ -65,8 +65,8 @@ struct BuildSettings {
 };
 BuildSettings build_settings();
 
-/// A new node of `op` on `inputs`. Checks operands by the op's rule: GraphError in the user's words.
-/// The node lives on the context of the innermost ContextScope, if any.
+/// A new node of `op` on `inputs`. Checks operands by the op's rule: GraphError in the user's
+/// words. The node lives on the context of the innermost ContextScope, if any.
 Variable apply(const OpDef& op, std::vector<Variable> inputs, Attrs attrs, const Loc& loc);
 Variable apply(std::string_view op, std::vector<Variable> inputs, Attrs attrs, const Loc& loc);
 

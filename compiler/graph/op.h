@@ -89,9 +89,9 @@ struct OpDef {
 class OpRegistry {
  public:
   static const OpRegistry& instance();
-  const OpDef& at(std::string_view name) const;       ///< InternalError when there is none
+  const OpDef& at(std::string_view name) const;  ///< InternalError when there is none
   const OpDef* find(std::string_view name) const;
-  std::vector<const OpDef*> all() const;              ///< by name
+  std::vector<const OpDef*> all() const;  ///< by name
 
   void add(OpDef op);
 

@@ -53,7 +53,8 @@ class Builder {
   // Memory.
   Expr load(int buffer, Expr base, Expr stride, Expr mask = {});
   Expr gather(int buffer, Expr index, Expr mask = {});
-  void store(int buffer, Expr base, Expr stride, Expr value, Expr mask = {}, bool streaming = false);
+  void store(int buffer, Expr base, Expr stride, Expr value, Expr mask = {},
+             bool streaming = false);
   void scatter(int buffer, Expr index, Expr value, Expr mask = {});
   int local(DType dtype, Expr size);
   void check(Expr ok, std::string message, Expr value, Expr bound);
@@ -90,7 +91,7 @@ inline DType Expr::dtype() const { return builder->node(id).dtype; }
 inline bool Expr::varying() const { return builder->node(id).varying; }
 
 template <class T>
-concept Number = (std::integral<T> || std::floating_point<T>) && !std::same_as<T, bool>;
+concept Number = (std::integral<T> || std::floating_point<T>)&&!std::same_as<T, bool>;
 
 template <Number T>
 Expr like(Expr x, T value) {

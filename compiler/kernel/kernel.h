@@ -39,7 +39,8 @@
 //   * `cast` float -> integer truncates and saturates, NaN gives 0; integer -> float and
 //     float -> narrower float round to nearest even; to bool is `!= 0`; between integers it wraps.
 //   * `round` is to nearest, ties to even.
-//   * bool is a byte holding 0 or 1 in memory; and, or, xor, logical_not, eq, ne, select work on it.
+//   * bool is a byte holding 0 or 1 in memory; and, or, xor, logical_not, eq, ne, select work on
+//   it.
 //
 // Memory: a buffer is an argument or a block-local array, of one dtype, addressed in elements.
 //   * `load(buffer, base, stride)` reads element base + counter * stride, where base and stride are
@@ -75,19 +76,49 @@
 namespace croton::kernel {
 
 enum class Op : std::uint8_t {
-  constant, size, block,                        // uniform leaves
-  loop, lanes, accumulate, result,              // regions and folds
-  unary, binary, fma, select, cast, bitcast,    // arithmetic
-  load, gather, store, scatter, local, check, call,
+  constant,
+  size,
+  block,  // uniform leaves
+  loop,
+  lanes,
+  accumulate,
+  result,  // regions and folds
+  unary,
+  binary,
+  fma,
+  select,
+  cast,
+  bitcast,  // arithmetic
+  load,
+  gather,
+  store,
+  scatter,
+  local,
+  check,
+  call,
 };
 
 enum class Unary : std::uint8_t { neg, abs, logical_not, sqrt, floor, ceil, trunc, round };
 
 /// `mul_hi` is the upper half of the product of two uint32.
 enum class Binary : std::uint8_t {
-  add, sub, mul, div, rem, min, max,
-  bit_and, bit_or, bit_xor, shl, shr, mul_hi,
-  eq, ne, lt, le,
+  add,
+  sub,
+  mul,
+  div,
+  rem,
+  min,
+  max,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shl,
+  shr,
+  mul_hi,
+  eq,
+  ne,
+  lt,
+  le,
 };
 
 enum class Fold : std::uint8_t { sum, prod, min, max, any, all, argmin, argmax };
@@ -134,12 +165,12 @@ struct Buffer {
 using Region = std::vector<Id>;
 
 struct Kernel {
-  std::string name;             ///< a hash of the text, set by set_name
+  std::string name;  ///< a hash of the text, set by set_name
   std::vector<Node> nodes;
   std::vector<Region> regions;  ///< regions[0] is the body
   std::vector<Buffer> buffers;
-  int sizes = 0;      ///< number of int64 size arguments
-  int threads = 256;  ///< threads of a block on a GPU
+  int sizes = 0;                    ///< number of int64 size arguments
+  int threads = 256;                ///< threads of a block on a GPU
   std::vector<std::string> names;   ///< functions used by `call`
   std::vector<std::string> checks;  ///< message of each check id; {value}, {bound} are filled in
 

@@ -193,7 +193,8 @@ class CROTON_API Index {
   Index(const Slice& slice, Loc loc = Loc::current()) : value_(slice), loc_(loc) {}
   Index(const Variable& variable, Loc loc = Loc::current()) : value_(variable), loc_(loc) {}
   template <std::same_as<Array> T>
-  Index(const T& array, Loc loc = Loc::current()) : value_(Operand(array, loc).variable()), loc_(loc) {}
+  Index(const T& array, Loc loc = Loc::current())
+      : value_(Operand(array, loc).variable()), loc_(loc) {}
   Index(NewAxis, Loc loc = Loc::current()) : value_(NewAxis{}), loc_(loc) {}
   Index(Ellipsis, Loc loc = Loc::current()) : value_(Ellipsis{}), loc_(loc) {}
   Index(std::initializer_list<int> list, Loc loc = Loc::current());
