@@ -40,6 +40,8 @@ class Attrs {
   const std::vector<std::int64_t>& integers(std::string_view name) const;
   /// Integer, or `otherwise` when absent.
   std::int64_t integer_or(std::string_view name, std::int64_t otherwise) const;
+  double real_or(std::string_view name, double otherwise) const;
+  std::string text_or(std::string_view name, std::string_view otherwise) const;
 
   /// "axis=1, keepdims=0"; empty for none.
   std::string to_text() const;

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace croton {
@@ -55,11 +56,11 @@ enum class DimOp : std::uint8_t {
   add,
   sub,
   mul,
-  floor_div,
+  floor_div,  ///< rounding down, as in Python; by 0 it gives 0
   floor_mod,
   min,
   max,
-  less,
+  less,  ///< 1 or 0
 };
 
 /// Index of a term in a DimTable.
@@ -98,13 +99,48 @@ class DimTable {
   std::string to_text(Dim dim) const;
 
  private:
-  Dim intern(Term term);
+  /// number + sum of coefficient * term: the normal form of sums.
+  struct Linear {
+    std::int64_t number = 0;
+    std::vector<std::pair<DimRef, std::int64_t>> terms;
+    void add(DimRef term, std::int64_t coefficient);
+  };
+  /// coefficient * product of terms: the normal form of products.
+  struct Product {
+    std::int64_t coefficient = 1;
+    std::vector<DimRef> factors;
+  };
   struct Hash {
     std::size_t operator()(const Term& term) const;
   };
+
+  Dim intern(Term term);
+  DimRef intern_ref(Term term);
+  DimRef find(DimRef ref);
+  DimRef rebuilt(DimRef ref);
+  Linear linear(Dim dim, std::int64_t scale = 1);
+  void flatten(DimRef ref, std::int64_t scale, Linear& into);
+  Product product(Dim dim);
+  void flatten(DimRef ref, Product& into);
+  Dim build(Linear form);
+  Dim build(Product form);
+  Dim multiply(Dim a, Dim b);
+  Dim divide(Dim a, Dim b);
+  Dim modulo(Dim a, Dim b);
+  Dim least(DimOp op, Dim a, Dim b);
+  bool non_negative(const Linear& form) const;
+
   std::vector<Term> terms_;
   std::vector<DimRef> parent_;  ///< of unify
   std::unordered_map<Term, DimRef, Hash> index_;
+  struct Facts {
+    std::uint16_t width = 1;  ///< atoms in the normal form
+    bool non_negative = false;
+    bool opaque = false;       ///< too wide: itself an atom
+    std::int32_t rebuilt = 0;  ///< `unions_` when its operands were last made canonical
+  };
+  std::vector<Facts> facts_;
+  std::int32_t unions_ = 0;
 };
 
 }  // namespace croton
