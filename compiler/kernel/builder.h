@@ -26,6 +26,8 @@ struct Expr {
 
 /// Builds a kernel node by node, folding constants and reusing equal values in scope: asking twice
 /// for the same arithmetic, or the same load of a buffer that is only read, gives the same node.
+/// Arithmetic goes into the outermost region that sees its operands, so what does not depend on a
+/// loop is computed before it. Wrong dtypes and operands out of scope are InternalErrors at once.
 class Builder {
  public:
   explicit Builder(int threads = 256);
@@ -66,25 +68,52 @@ class Builder {
   void end(Expr loop);
   Expr result(Expr loop, int accumulator, int part = 0);
 
-  /// Verifies, names and gives out the kernel.
+  /// Drops what nobody uses, forms fused multiply-adds (form_fma), numbers the nodes in the order
+  /// of execution, verifies, names and gives out the kernel. Ends the use of this builder.
   Kernel finish();
 
   const Node& node(Id id) const { return kernel_.nodes[id]; }
   bool is_constant(Expr x, double value) const;
 
  private:
+  // Where a new node goes.
+  enum class Place {
+    hoisted,  ///< pure: into the outermost scope that sees its operands, once
+    shared,   ///< a value that may be reused but stays here, as a load
+    here,     ///< acts, or reads what may change
+  };
   struct Scope {
     int region = 0;
     bool lanes = false;
     Id owner = kNone;
-    std::unordered_map<std::string, Id> known;  ///< pure nodes of this region by content
+    std::unordered_map<std::uint64_t, Id> known;  ///< shareable nodes of this region by hash
   };
-  Expr add(Node node, bool pure);
-  bool fold(Node& node) const;
+  Expr add(Node node, Place place);
+  Expr value(Node node);  ///< simplifies arithmetic, then adds it
+  Id append(Node node, std::size_t scope);
+  Id find(const Node& node, std::uint64_t hash, std::size_t scope) const;
+  std::size_t scope_of(Id operand) const;
+  std::size_t scope_of(const Node& node) const;
+  bool in_lanes() const;
+  Expr begin(Op op, Expr extent, std::vector<Accumulator> accumulators, int unroll);
+  const Buffer& buffer_of(int buffer) const;
   bool varying_of(const Node& node) const;
+
+  // Each looks for an equal node that exists or is cheaper; kNone when there is none.
+  Id simplify(Node& node);
+  Id simplify_unary(Node& node);
+  Id simplify_binary(Node& node);
+  Id simplify_same(const Node& node);
+  Id simplify_integer(Node& node);
+  Id simplify_float(Node& node);
+  Id simplify_cast(const Node& node);
+  bool fold(Node& node) const;
+  bool integer_constant(Id id, std::int64_t* value) const;
 
   Kernel kernel_;
   std::vector<Scope> scopes_;
+  std::vector<int> home_;    ///< the region in which a node's value can be used
+  std::vector<int> parent_;  ///< the enclosing region of each region
 };
 
 inline DType Expr::dtype() const { return builder->node(id).dtype; }

@@ -183,6 +183,14 @@ std::string to_text(const Kernel& kernel);
 /// Throws InternalError naming the first node that breaks a rule of this page.
 void verify(const Kernel& kernel);
 
+/// Rewrites a product with one use as term of a sum, all float32 or float64, as a fused
+/// multiply-add; not where both terms are products (x*x - y*y must be 0 for x = y). The only place
+/// where that happens: emitters never contract.
+void form_fma(Kernel& kernel);
+
+/// Drops nodes whose value nobody uses and numbers the rest in the order of execution.
+void compact(Kernel& kernel);
+
 /// Names the kernel "k" plus 16 hex digits of the hash of its text.
 void set_name(Kernel& kernel);
 
