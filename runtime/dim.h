@@ -51,8 +51,9 @@ class Dim {
 
 enum class DimOp : std::uint8_t {
   number,
-  input_size,   ///< a: input, b: axis
-  input_value,  ///< a: input, an integer scalar read on the host
+  input_size,   ///< a: input, b: axis. Inputs count on into the plan's shared variables, whose
+                ///< sizes are needed where they are resizable
+  input_value,  ///< a: input or shared variable, an integer scalar read on the host
   add,
   sub,
   mul,
