@@ -1,0 +1,24 @@
+#pragma once
+
+#include "compiler/graph/op.h"
+
+namespace croton {
+
+// One function a family of ops, each defined in the file of the family's name.
+void register_leaf_ops(OpRegistry& registry);
+void register_reduce_ops(OpRegistry& registry);
+void register_arg_reduce_ops(OpRegistry& registry);
+void register_dimshuffle_ops(OpRegistry& registry);
+void register_reshape_ops(OpRegistry& registry);
+void register_broadcast_ops(OpRegistry& registry);
+void register_size_ops(OpRegistry& registry);
+void register_join_ops(OpRegistry& registry);
+void register_slice_ops(OpRegistry& registry);
+void register_take_ops(OpRegistry& registry);
+void register_put_ops(OpRegistry& registry);
+void register_iota_ops(OpRegistry& registry);
+void register_philox_ops(OpRegistry& registry);
+void register_gemm_ops(OpRegistry& registry);
+void register_transfer_ops(OpRegistry& registry);
+
+}  // namespace croton
