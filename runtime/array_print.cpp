@@ -144,13 +144,11 @@ class FloatColumn {
   }
 
   std::string scientific(double v) const {
-    const std::string text = scientific_text(v, dtype_, static_cast<int>(fraction_));
+    const std::string text = fixed_scientific_text(v, dtype_, static_cast<int>(fraction_));
     const std::size_t point = text.find('.'), e = text.find('e');
-    std::string digits = text.substr(0, e);
-    digits.resize(point + 1 + fraction_, '0');
     std::string power = text.substr(e + 2);
     if (power.size() < exponent_) power.insert(0, exponent_ - power.size(), '0');
-    return std::string(left_ - point, ' ') + digits + text.substr(e, 2) + power;
+    return std::string(left_ - point, ' ') + text.substr(0, e + 2) + power;
   }
 
   DType dtype_;

@@ -8,7 +8,7 @@
 namespace croton {
 namespace {
 
-/// Reads "d.ddde+XX".
+/// Reads "d.ddde+XX", which ends at `end` with a null character.
 Decimal parse_scientific(const char* text, const char* end) {
   Decimal d;
   if (*text == '-') {
@@ -60,7 +60,7 @@ std::string positional(const Decimal& d) {
     whole += i < count ? d.digits[static_cast<std::size_t>(i)] : '0';
   for (int i = d.point; i < count; ++i)
     fraction += i < 0 ? '0' : d.digits[static_cast<std::size_t>(i)];
-  if (whole.empty()) whole = "0";
+  if (whole.empty()) whole += '0';
   if (d.digits == "0") fraction.clear();
   std::string text(d.negative ? "-" : "");
   return text.append(whole).append(".").append(fraction);
@@ -75,17 +75,29 @@ std::string scientific(const Decimal& d) {
   return text.append(".").append(d.digits, 1).append(tail);
 }
 
+double scalar_cutoff(DType dtype) {
+  switch (dtype) {
+    case DType::float64:
+      return 1e16;
+    case DType::float32:
+      return 1e6;
+    default:
+      return 1e3;
+  }
+}
+
 }  // namespace
 
 Decimal shortest_decimal(double value, DType dtype) {
   if (dtype == DType::float16) return shortest_half<float16>(value);
   if (dtype == DType::bfloat16) return shortest_half<bfloat16>(value);
-  char text[64];
+  char text[64];  // to_chars fills at most 24
   const auto format = std::chars_format::scientific;
   const std::to_chars_result r =
       dtype == DType::float32
           ? std::to_chars(text, text + sizeof text, static_cast<float>(value), format)
           : std::to_chars(text, text + sizeof text, value, format);
+  *r.ptr = '\0';
   return parse_scientific(text, r.ptr);
 }
 
@@ -101,12 +113,22 @@ std::string scientific_text(double value, DType dtype, int precision) {
   return scientific(rounded_decimal(value, precision, true));
 }
 
+std::string fixed_scientific_text(double value, DType dtype, int places) {
+  const Decimal d = shortest_decimal(value, dtype);
+  std::string text = static_cast<int>(d.digits.size()) - 1 == places
+                         ? scientific(d)
+                         : scientific(rounded_decimal(value, places, true));
+  const std::size_t point = text.find('.'), e = text.find('e');
+  const std::size_t missing = static_cast<std::size_t>(places) - (e - point - 1);
+  return text.insert(e, missing, '0');
+}
+
 std::string scalar_text(double value, DType dtype) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   const double magnitude = std::fabs(value);
   const Decimal d = shortest_decimal(value, dtype);
-  if (magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16)) {
+  if (magnitude == 0 || (magnitude >= 1e-4 && magnitude < scalar_cutoff(dtype))) {
     std::string text = positional(d);
     if (text.back() == '.') text += '0';
     return text;

@@ -23,7 +23,12 @@ std::string positional_text(double value, DType dtype, int precision);
 /// "-1.25e-07": the same in scientific form; the exponent has at least two digits.
 std::string scientific_text(double value, DType dtype, int precision);
 
-/// A lone float as NumPy's scalars print it: all digits, scientific outside [1e-4, 1e16).
+/// Scientific with exactly `places` fractional digits: the shortest ones if they are that many,
+/// else those of the exact value.
+std::string fixed_scientific_text(double value, DType dtype, int places);
+
+/// A lone float as NumPy's scalars print it: all digits; scientific below
+/// 1e-4 and from 1e3 (16-bit floats), 1e6 (float32) or 1e16 (float64) on.
 std::string scalar_text(double value, DType dtype);
 
 }  // namespace croton
