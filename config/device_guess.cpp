@@ -154,13 +154,17 @@ std::vector<Guess> guess_pairs(std::string_view piece) {
 
 std::optional<DeviceName> guess_device(std::string_view text) {
   if (auto device = find_device_name(text)) return device;
+  // One word and one number, whatever signs stand between them.
   std::string word, digits;
+  bool word_ended = false;
   for (char c : trim(text)) {
     if (is_digit(c)) {
       digits += c;
-    } else if (is_letter(c) && digits.empty()) {
+    } else if (is_letter(c) && digits.empty() && !word_ended) {
       word += static_cast<char>(c | 0x20);
-    } else if (std::string_view(" :_-#.@/").find(c) == std::string_view::npos) {
+    } else if (std::string_view(" :_-#.@").find(c) != std::string_view::npos) {
+      word_ended = !word.empty();
+    } else {
       return std::nullopt;
     }
   }
