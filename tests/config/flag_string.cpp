@@ -153,3 +153,27 @@ TEST_CASE("context maps with commas reach their reader whole", "[config]") {
                    Contains(two));
   }
 }
+
+TEST_CASE("whatever the flag string is, it is read or refused with a message", "[config]") {
+  const char* tokens[] = {"device", "contexts", "fuse", "dump", "=",  ",", ";", "{",        "}",
+                          "'",      "\"",       " ",    "cuda", "on", "-", ">", "dev0->cpu"};
+  constexpr int kTokens = 17, kLength = 4;
+  int texts = 1, read = 0;
+  for (int i = 0; i < kLength; ++i) texts *= kTokens;
+  for (int n = 0; n < texts; ++n) {
+    std::string text;
+    for (int i = 0, rest = n; i < kLength; ++i, rest /= kTokens) text += tokens[rest % kTokens];
+    try {
+      parse_flag_string(text);
+      ++read;
+    } catch (const ConfigError& error) {
+      if (std::string(error.what()).find("expected") == std::string::npos &&
+          std::string(error.what()).find("there is no flag") == std::string::npos &&
+          std::string(error.what()).find("a comma ends the value") == std::string::npos) {
+        FAIL("no expectation in: " << error.what());
+      }
+    }
+  }
+  CHECK(read > 0);
+  CHECK(read < texts / 2);
+}
