@@ -33,6 +33,26 @@ constexpr FlagInfo kFlags[] = {
 #undef CROTON_FLAG
 };
 
+/// Whether the enumerators `(fast_run, debug)` are the values `FAST_RUN|DEBUG`, in that order.
+constexpr bool names_values(std::string_view enumerators, std::string_view allowed) {
+  std::size_t at = 0;
+  for (char c : enumerators) {
+    if (c == '(' || c == ')' || c == ' ') continue;
+    if (at == allowed.size()) return false;
+    char expected = allowed[at++];
+    if (expected >= 'A' && expected <= 'Z') expected = static_cast<char>(expected - 'A' + 'a');
+    if (c != (expected == '|' ? ',' : expected)) return false;
+  }
+  return at == allowed.size();
+}
+
+#define CROTON_FLAG(...)
+#define CROTON_CHOICE(Enum, values, identifier, name, text, allowed, ...) \
+  static_assert(names_values(#values, allowed), name ": enumerators and allowed values differ");
+#include "croton/flags.def"
+#undef CROTON_CHOICE
+#undef CROTON_FLAG
+
 }  // namespace
 
 std::span<const FlagInfo> all_flags() { return kFlags; }

@@ -60,7 +60,6 @@ TEST_CASE("each allowed value of a choice is its enumerator", "[config]") {
   CHECK(Config().with("floatX", "bfloat16").floatX() == FloatX::bfloat16);
   CHECK(Config().with("on_unused_input", "ignore").on_unused_input() == OnUnused::ignore);
   CHECK(Config().with("log_level", "off").log_level() == LogLevel::off);
-  // The last allowed text has the last enumerator: texts and enumerators are equally many.
   CHECK(Config().with("cast_policy", "numpy").cast_policy() == CastPolicy::numpy);
   CHECK(Config().with("implicit_transfer", "raise").implicit_transfer() == ImplicitTransfer::raise);
   CHECK(Config().with("on_missing_device", "cpu").on_missing_device() == OnMissingDevice::cpu);
