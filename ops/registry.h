@@ -6,6 +6,17 @@ namespace croton {
 
 // One function a family of ops, each defined in the file of the family's name.
 void register_leaf_ops(OpRegistry& registry);
+void register_scalar_arithmetic_ops(OpRegistry& registry);
+void register_scalar_divide_ops(OpRegistry& registry);
+void register_scalar_compare_ops(OpRegistry& registry);
+void register_scalar_logic_ops(OpRegistry& registry);
+void register_scalar_select_ops(OpRegistry& registry);
+void register_scalar_cast_ops(OpRegistry& registry);
+void register_scalar_round_ops(OpRegistry& registry);
+void register_scalar_exp_ops(OpRegistry& registry);
+void register_scalar_trig_ops(OpRegistry& registry);
+void register_scalar_activation_ops(OpRegistry& registry);
+void register_nn_ops(OpRegistry& registry);
 void register_reduce_ops(OpRegistry& registry);
 void register_arg_reduce_ops(OpRegistry& registry);
 void register_dimshuffle_ops(OpRegistry& registry);

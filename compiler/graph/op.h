@@ -26,14 +26,17 @@ enum class OpForm : std::uint8_t {
 struct GradArgs {
   const Node& node;
   std::span<const Variable> grads;
+  std::span<const bool> needed = {};  ///< inputs whose gradient will be used; empty: all of them
 
+  bool wants(int k) const { return needed.empty() || needed[k]; }
   const Variable& in(int k) const { return node.inputs[k]; }
   Variable out(int k = 0) const { return node.out(k); }
   const Variable& g(int k = 0) const { return grads[k]; }
 };
 
 /// Reference values of a scalar op, one function for each class of numbers; null where the class
-/// does not apply. `x` holds the operands after promotion; comparisons and predicates give bool.
+/// does not apply. The class is that of the last operand's dtype; `x` holds the operands, converted
+/// to it; the result is converted to the output's dtype (comparisons give 0 or 1).
 struct ScalarReference {
   double (*real)(const double* x) = nullptr;
   std::int64_t (*integer)(const std::int64_t* x) = nullptr;

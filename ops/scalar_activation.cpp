@@ -1,0 +1,96 @@
+// sigmoid, softplus, relu, leaky_relu.
+#include <cmath>
+
+#include "compiler/kernel/math.h"
+#include "croton/math.h"
+#include "croton/nn.h"
+#include "ops/registry.h"
+#include "ops/scalar.h"
+
+namespace croton {
+
+using namespace scalar;
+
+namespace {
+
+using V = const Variable&;  // in the rules below: gradient of the result, operand, result
+
+Variable grad_sigmoid(V g, V, V y) { return g * (y * (1 - y)); }
+Variable grad_softplus(V g, V x, V) { return g * sigmoid(x); }
+
+// At 0 the gradient is the mean of both sides, as Theano has it.
+Variable grad_relu(V g, V x, V) { return where(gt(x, 0), g, where(eq(x, 0), g * 0.5, 0)); }
+
+Expr relu_body(Builder& b, Args x, const Node&) {
+  return b.binary(kernel::Binary::max, x[0], zero(x[0]));
+}
+
+OpDef relu_op() {
+  return {
+      .name = "relu",
+      .doc = "maximum(x, 0).",
+      .infer = rule<1, Accept::number>,
+      .scalar = relu_body,
+      .grad =
+          [](const GradArgs& args) {
+            return gradients(args, [&] { return grad_relu(args.g(), args.in(0), args.out()); });
+          },
+      .scalar_reference = {.real = [](const double* x) { return x[0] < 0 ? 0.0 : x[0]; },
+                           .integer = [](const std::int64_t* x) { return x[0] < 0 ? 0 : x[0]; },
+                           .natural = [](const std::uint64_t* x) { return x[0]; }},
+      .examples = {example(1, -5, 5)},
+  };
+}
+
+OpDef leaky_relu_op() {
+  return {
+      .name = "leaky_relu",
+      .doc = "x where x > 0, else alpha * x; operands x, alpha.",
+      .cost = 3,
+      .infer = rule<2, Accept::floating>,
+      .scalar = [](Builder& b, Args x,
+                   const Node&) { return b.select(x[0] > zero(x[0]), x[0], x[0] * x[1]); },
+      .grad =
+          [](const GradArgs& args) {
+            const Variable& x = args.in(0);
+            const Variable& alpha = args.in(1);
+            return gradients(
+                args,
+                [&] {
+                  return args.g() * where(gt(x, 0), 1, where(eq(x, 0), 0.5 * (1 + alpha), alpha));
+                },
+                [&] { return where(lt(x, 0), args.g() * x, 0); });
+          },
+      .scalar_reference = {.real = [](const double* x) { return x[0] > 0 ? x[0] : x[0] * x[1]; }},
+      .examples = {example({{-5, 5}, {-1, 1}})},
+  };
+}
+
+double real_softplus(const double* x) {
+  return x[0] > 0 ? x[0] + std::log1p(std::exp(-x[0])) : std::log1p(std::exp(x[0]));
+}
+
+}  // namespace
+
+void register_scalar_activation_ops(OpRegistry& registry) {
+  registry.add(float_function<grad_sigmoid>(
+      "sigmoid", "1 / (1 + exp(-x)).", 20,
+      [](Builder&, Args x, const Node&) { return kernel::sigmoid(x[0]); },
+      [](const double* x) { return 1 / (1 + std::exp(-x[0])); }, {example(1, -9, 9)}));
+  registry.add(float_function<grad_softplus>(
+      "softplus", "log(1 + exp(x)), without overflow.", 36,
+      [](Builder&, Args x, const Node&) { return kernel::softplus(x[0]); }, real_softplus,
+      {example(1, -9, 9)}));
+  registry.add(relu_op());
+  registry.add(leaky_relu_op());
+}
+
+Variable sigmoid(const Operand& x) { return make("sigmoid", Promotion::floating, x); }
+Variable softplus(const Operand& x) { return make("softplus", Promotion::floating, x); }
+
+Variable relu(const Operand& x, const Operand& alpha) {
+  if (alpha.is_literal() && alpha.literal().real == 0) return make("relu", Promotion::common, x);
+  return make("leaky_relu", Promotion::floating, x, alpha);
+}
+
+}  // namespace croton

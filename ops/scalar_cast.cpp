@@ -1,0 +1,129 @@
+// cast, and the identities that change gradients: disconnected_grad, zero_grad, grad_clip,
+// grad_scale.
+#include <cmath>
+
+#include "croton/math.h"
+#include "ops/registry.h"
+#include "ops/scalar.h"
+
+namespace croton {
+
+using namespace scalar;
+
+namespace {
+
+DType cast_dtype(const Attrs& attrs) { return static_cast<DType>(attrs.integer("dtype")); }
+
+/// The dtype in which bodies compute values of `dtype`.
+DType body_dtype(DType dtype) {
+  return dtype == DType::float16 || dtype == DType::bfloat16 ? DType::float32 : dtype;
+}
+
+OpDef cast_op() {
+  return {
+      .name = "cast",
+      .doc = "x in another dtype.",
+      .infer =
+          [](Infer& infer) {
+            infer.expect_inputs(1);
+            infer.out(cast_dtype(infer.attrs()), infer.shape(0));
+          },
+      .scalar = [](Builder& b, Args x,
+                   const Node& node) { return b.cast(x[0], body_dtype(cast_dtype(node.attrs()))); },
+      .grad =
+          [](const GradArgs& args) {
+            return gradients(args, [&] {
+              return is_float(args.out().dtype())
+                         ? cast_to(args.g(), args.in(0).dtype(), args.node.loc)
+                         : zeros_like(args.in(0), args.node.loc);
+            });
+          },
+      .scalar_reference = {.real = [](const double* x) { return x[0]; },
+                           .integer = [](const std::int64_t* x) { return x[0]; },
+                           .natural = [](const std::uint64_t* x) { return x[0]; },
+                           .boolean = [](const bool* x) { return x[0]; }},
+      .examples =
+          {{{Shape{3, 5}}, {{-5, 5}}, {{"dtype", static_cast<std::int64_t>(DType::float32)}}},
+           {{Shape{3, 5}}, {{-5, 5}}, {{"dtype", static_cast<std::int64_t>(DType::float64)}}},
+           {{Shape{3, 5}}, {{-5, 5}}, {{"dtype", static_cast<std::int64_t>(DType::float16)}}},
+           {{Shape{3, 5}}, {{-5, 5}}, {{"dtype", static_cast<std::int64_t>(DType::bfloat16)}}},
+           {{Shape{3, 5}}, {{-5, 5}}, {{"dtype", static_cast<std::int64_t>(DType::int32)}}},
+           {{Shape{3, 5}}, {{-5, 5}}, {{"dtype", static_cast<std::int64_t>(DType::int64)}}},
+           {{Shape{3, 5}}, {{0, 300}}, {{"dtype", static_cast<std::int64_t>(DType::uint8)}}},
+           {{Shape{3, 5}}, {{-1, 2}}, {{"dtype", static_cast<std::int64_t>(DType::boolean)}}}},
+  };
+}
+
+/// An op that gives its operand back.
+OpDef identity(const char* name, const char* doc) {
+  return {
+      .name = name,
+      .doc = doc,
+      .cost = 0,
+      .infer = rule<1, Accept::any>,
+      .scalar = [](Builder&, Args x, const Node&) { return x[0]; },
+      .scalar_reference = {.real = [](const double* x) { return x[0]; },
+                           .integer = [](const std::int64_t* x) { return x[0]; },
+                           .natural = [](const std::uint64_t* x) { return x[0]; },
+                           .boolean = [](const bool* x) { return x[0]; }},
+      .examples = {example(1, -5, 5)},
+  };
+}
+
+std::vector<Variable> clipped_gradient(const GradArgs& args) {
+  return gradients(args, [&] {
+    const Attrs& attrs = args.node.attrs();
+    return clip(args.g(), attrs.real("low"), attrs.real("high"));
+  });
+}
+
+std::vector<Variable> scaled_gradient(const GradArgs& args) {
+  return gradients(args, [&] { return args.g() * args.node.attrs().real("factor"); });
+}
+
+}  // namespace
+
+void register_scalar_cast_ops(OpRegistry& registry) {
+  registry.add(cast_op());
+  registry.add(identity("disconnected_grad", "x; no gradient flows."));
+
+  OpDef zero = identity("zero_grad", "x; its gradient is zero.");
+  zero.grad = zero_gradients;
+  registry.add(std::move(zero));
+
+  OpDef clipping = identity("grad_clip", "x; its gradient is clipped to [low, high].");
+  clipping.grad = clipped_gradient;
+  clipping.examples[0].attrs = {{"low", -0.5}, {"high", 0.5}};
+  registry.add(std::move(clipping));
+
+  OpDef scaling = identity("grad_scale", "x; its gradient is multiplied by `factor`.");
+  scaling.grad = scaled_gradient;
+  scaling.examples[0].attrs = {{"factor", 2.0}};
+  registry.add(std::move(scaling));
+}
+
+Variable cast(const Operand& x, DType dtype) {
+  if (x.is_literal()) return make_scalar(dtype, x.literal(), x.loc());
+  return cast_to(x.variable(), dtype, x.loc());
+}
+
+Variable Variable::astype(DType dtype, Loc loc) const { return cast_to(*this, dtype, loc); }
+
+Variable disconnected_grad(const Operand& x) {
+  return make("disconnected_grad", Promotion::common, x);
+}
+Variable zero_grad(const Operand& x) { return make("zero_grad", Promotion::common, x); }
+Variable consider_constant(const Operand& x) { return zero_grad(x); }
+
+Variable grad_clip(const Operand& x, double low, double high) {
+  if (!(low <= high)) {
+    graph_error("grad_clip", "the lower bound must not exceed the upper one", x.loc());
+  }
+  return apply("grad_clip", {x.variable()}, {{"low", low}, {"high", high}}, x.loc());
+}
+
+Variable grad_scale(const Operand& x, double factor) {
+  return apply("grad_scale", {x.variable()}, {{"factor", factor}}, x.loc());
+}
+
+}  // namespace croton
