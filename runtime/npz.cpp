@@ -2,6 +2,7 @@
 #include <zip.h>
 
 #include <array>
+#include <fstream>
 #include <memory>
 #include <vector>
 
@@ -106,6 +107,15 @@ void add_member(zip_t* archive, const std::string& name, Member& m, const std::s
   if (zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), method, 0) != 0) fail();
 }
 
+/// An archive without members, which libzip would rather not write.
+void write_empty_archive(const std::string& path) {
+  constexpr std::array<char, 22> kEndRecord = {'P', 'K', 5, 6};
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(kEndRecord.data(), kEndRecord.size());
+  out.close();
+  if (!out) throw FileError(fmt::format("[save_npz] {}: cannot be written", path));
+}
+
 }  // namespace
 
 std::map<std::string, Array> load_npz(const std::string& path) {
@@ -142,6 +152,7 @@ Array Array::load_npz(const std::string& path, std::string_view name) {
 
 void save_npz(const std::string& path, const std::map<std::string, Array>& arrays,
               bool compressed) {
+  if (arrays.empty()) return write_empty_archive(path);
   std::vector<Member> members;
   members.reserve(arrays.size());
   Archive archive = open_archive(path, ZIP_CREATE | ZIP_TRUNCATE, "save_npz");

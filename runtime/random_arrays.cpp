@@ -82,6 +82,7 @@ Array random_uniform(const Shape& shape, const UniformOptions& options) {
   constexpr const char* kWhere = "random_uniform";
   check_finite(options.low, "low", kWhere);
   check_finite(options.high, "high", kWhere);
+  check_finite(options.high - options.low, "high - low", kWhere);
   if (options.high < options.low) {
     throw UserError(fmt::format("[{}] high must not be below low: got low {}, high {}", kWhere,
                                 options.low, options.high));
