@@ -161,7 +161,7 @@ Expr Builder::bitcast(Expr x, DType dtype) {
 }
 
 Expr Builder::call(std::string_view name, Expr a, Expr b) {
-  internal_check(computes_in_float(a.dtype()) && (!b || b.dtype() == a.dtype()),
+  internal_check(computes_in_float(a.dtype()) && (b.id == kNone || b.dtype() == a.dtype()),
                  "call needs operands of float32 or of float64");
   auto& names = kernel_.names;
   auto found = std::find(names.begin(), names.end(), name);
