@@ -1,0 +1,56 @@
+// Libraries of CUDA, opened at run time, so that one binary runs with and without them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace croton::cuda {
+
+/// Where libraries are looked for, after the loader's own places (LD_LIBRARY_PATH, ld.so.conf).
+struct LibrarySearch {
+  std::string cuda_path;  ///< a toolkit's folder (CUDA_PATH), or empty
+  std::vector<std::string> folders = {"/usr/local/cuda/lib64", "/usr/local/cuda/lib",
+                                      "/opt/cuda/lib64"};
+  bool loader = true;  ///< whether the loader's own places come first
+};
+
+/// What became of the search for one library.
+struct LibraryReport {
+  std::string name;  ///< for people: "NVRTC"
+  bool usable = false;
+  std::string path;                ///< of the file, where one was opened
+  std::string version;             ///< "13.0", where the library told it
+  std::string reason;              ///< why it is not usable
+  std::vector<std::string> tried;  ///< what was tried, "name: why not", until one was found
+
+  /// One line where it is usable, else a line and one for each thing tried.
+  std::string text() const;
+};
+
+/// An open library. It stays loaded until the process ends: these libraries keep threads and do not
+/// survive being closed.
+class Library {
+ public:
+  /// Tries each of `sonames`, newest first, in each place. `report()` says what was found.
+  Library(std::string name, std::span<const std::string_view> sonames, const LibrarySearch& search);
+
+  explicit operator bool() const { return handle_ != nullptr; }
+  LibraryReport& report() { return report_; }
+  const LibraryReport& report() const { return report_; }
+
+  /// The address of a function, null where the library has none of that name.
+  void* symbol(const char* name) const;
+
+  /// The folder of the file that was opened.
+  std::string folder() const;
+
+ private:
+  bool open(const std::string& file);
+
+  void* handle_ = nullptr;
+  LibraryReport report_;
+};
+
+}  // namespace croton::cuda
