@@ -1,0 +1,28 @@
+// CUDA C++ text from kernels: one program for the kernels of a module, without headers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "compiler/kernel/kernel.h"
+
+namespace croton::codegen {
+
+/// A program with an `extern "C" __global__` function for each kernel, of that kernel's name: first
+/// the buffers that are arguments, then `long long` sizes, then `long long* error` if the kernel
+/// has checks. A launch has one block of the grid for each block of the kernel and
+/// `Kernel::threads` threads a block, a power of two from 32 to 1024; `threadIdx.y` and `z` are 0.
+/// Names must differ.
+std::string emit_cuda(std::span<const kernel::Kernel* const> kernels);
+
+/// The options of NVRTC under which the text means what kernel.h says.
+std::span<const std::string_view> cuda_options();
+
+/// The bytes of dynamic shared memory that a launch of `kernel` with these sizes needs: those of
+/// the block-local arrays whose size is not a constant (of all, where they exceed what a kernel may
+/// declare).
+std::int64_t cuda_shared_bytes(const kernel::Kernel& kernel, std::span<const std::int64_t> sizes);
+
+}  // namespace croton::codegen

@@ -1,0 +1,214 @@
+#include "compiler/codegen/cuda_prelude.h"
+
+#include <cstddef>
+#include <iterator>
+
+#include "croton/error.h"
+
+namespace croton::codegen {
+namespace {
+
+constexpr std::string_view kTypes = R"(typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef u16 f16;   // the bits of
+typedef u16 bf16;  // storage types
+typedef float f32;
+typedef double f64;
+)";
+
+struct DeviceFunction {
+  std::string_view name;
+  std::string_view needs;  // another function, or empty
+  std::string_view text;
+};
+
+// In an order in which each stands behind those it needs. Conversions that only PTX can make are
+// functions of their own, so that a host compiler can be given others.
+constexpr DeviceFunction kFunctions[] = {
+    {"min_nan", "", R"(template <class T>
+__device__ __forceinline__ T min_nan(T a, T b) {
+  return a != a || a < b ? a : b;
+}
+)"},
+    {"max_nan", "", R"(template <class T>
+__device__ __forceinline__ T max_nan(T a, T b) {
+  return a != a || b < a ? a : b;
+}
+)"},
+    {"div_int", "", R"(template <class T>
+__device__ __forceinline__ T div_int(T a, T b) {
+  return b == 0 ? T(0) : b == -1 ? (T)(0ull - (u64)a) : (T)(a / b);
+}
+)"},
+    {"div_uint", "", R"(template <class T>
+__device__ __forceinline__ T div_uint(T a, T b) {
+  return b == 0 ? T(0) : (T)(a / b);
+}
+)"},
+    {"rem_int", "", R"(template <class T>
+__device__ __forceinline__ T rem_int(T a, T b) {
+  return b == 0 || b == -1 ? T(0) : (T)(a % b);
+}
+)"},
+    {"rem_uint", "", R"(template <class T>
+__device__ __forceinline__ T rem_uint(T a, T b) {
+  return b == 0 ? T(0) : (T)(a % b);
+}
+)"},
+    {"shift_left", "", R"(template <class T>
+__device__ __forceinline__ T shift_left(T a, T b) {
+  if ((u64)b >= 8 * sizeof(T)) return 0;
+  return sizeof(T) == 8 ? (T)((u64)a << b) : (T)((u32)a << b);
+}
+)"},
+    {"shift_right_int", "", R"(template <class T>
+__device__ __forceinline__ T shift_right_int(T a, T b) {
+  return (T)(a >> ((u64)b < 8 * sizeof(T) ? (i32)b : (i32)(8 * sizeof(T) - 1)));
+}
+)"},
+    {"shift_right_uint", "", R"(template <class T>
+__device__ __forceinline__ T shift_right_uint(T a, T b) {
+  return (u64)b < 8 * sizeof(T) ? (T)(a >> b) : T(0);
+}
+)"},
+    {"saturate", "", R"(template <class T, class F>
+__device__ __forceinline__ T saturate(F x, T low, T high) {
+  return x != x ? T(0) : x <= (F)low ? low : x >= (F)high ? high : (T)x;
+}
+)"},
+    {"f32_from_f16", "", R"(#ifdef __CUDACC__
+__device__ __forceinline__ f32 f32_from_f16(f16 x) {
+  f32 y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}
+#endif
+)"},
+    {"f16_from_f32", "", R"(#ifdef __CUDACC__
+__device__ __forceinline__ f16 f16_from_f32(f32 x) {
+  f16 y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+#endif
+)"},
+    {"odd_from_f64", "",
+     R"(// Rounded to odd: a second rounding to fewer digits is then as good as one.
+__device__ __forceinline__ f32 odd_from_f64(f64 x) {
+  const f32 y = (f32)x;
+  if ((f64)y == x || x != x) return y;
+  const u32 bits = __float_as_uint(y) - (((f64)y > x) == (x > 0));
+  return __uint_as_float(bits | 1u);
+}
+)"},
+    {"odd_from_uint", "odd_from_f64", R"(__device__ __forceinline__ f32 odd_from_uint(u64 x) {
+  if (x >> 53) x = (x & ~2047ull) | (u64)((x & 2047ull) != 0) << 11;
+  return odd_from_f64((f64)x);
+}
+)"},
+    {"odd_from_int", "odd_from_uint", R"(__device__ __forceinline__ f32 odd_from_int(i64 x) {
+  return x < 0 ? -odd_from_uint(0ull - (u64)x) : odd_from_uint((u64)x);
+}
+)"},
+    {"f32_from_bf16", "", R"(__device__ __forceinline__ f32 f32_from_bf16(bf16 x) {
+  return __uint_as_float((u32)x << 16);
+}
+)"},
+    {"bf16_from_f32", "", R"(__device__ __forceinline__ bf16 bf16_from_f32(f32 x) {
+  const u32 bits = __float_as_uint(x);
+  if (x != x) return (bf16)((bits >> 16) | 0x40u);
+  return (bf16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+)"},
+    {"argmin_better", "",
+     R"(// Whether (x, i) goes before (y, j): the smaller value, NaN before numbers, the smaller index.
+template <class T>
+__device__ __forceinline__ bool argmin_better(T x, i64 i, T y, i64 j) {
+  if (x != x || y != y) return x != x && (y == y || i < j);
+  return x < y || (x == y && i < j);
+}
+)"},
+    {"argmax_better", "",
+     R"(// Whether (x, i) goes before (y, j): the larger value, NaN before numbers, the smaller index.
+template <class T>
+__device__ __forceinline__ bool argmax_better(T x, i64 i, T y, i64 j) {
+  if (x != x || y != y) return x != x && (y == y || i < j);
+  return y < x || (x == y && i < j);
+}
+)"},
+    {"report", "", R"(// Records the first failed check of a launch.
+__device__ __noinline__ void report(i64* error, i64 id, i64 value, i64 bound) {
+  if (atomicCAS((u64*)error, 0ull, (u64)(id + 1)) != 0ull) return;
+  error[1] = value;
+  error[2] = bound;
+}
+)"},
+};
+
+std::size_t find(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kFunctions); ++i) {
+    if (kFunctions[i].name == name) return i;
+  }
+  internal_check(false, "emit_cuda asks for a device function that does not exist");
+  return 0;
+}
+
+}  // namespace
+
+std::string_view cuda_type(DType dtype) {
+  switch (dtype) {
+    case DType::boolean:
+      return "bool";
+    case DType::int8:
+      return "i8";
+    case DType::int16:
+      return "i16";
+    case DType::int32:
+      return "i32";
+    case DType::int64:
+      return "i64";
+    case DType::uint8:
+      return "u8";
+    case DType::uint16:
+      return "u16";
+    case DType::uint32:
+      return "u32";
+    case DType::uint64:
+      return "u64";
+    case DType::float16:
+      return "f16";
+    case DType::bfloat16:
+      return "bf16";
+    case DType::float32:
+      return "f32";
+    case DType::float64:
+      return "f64";
+  }
+  return "?";
+}
+
+Prelude::Prelude() : used_(std::size(kFunctions)) {}
+
+std::string_view Prelude::use(std::string_view name) {
+  const DeviceFunction& function = kFunctions[find(name)];
+  for (std::string_view next = name; !next.empty(); next = kFunctions[find(next)].needs) {
+    used_[find(next)] = true;
+  }
+  return function.name;
+}
+
+std::string Prelude::text() const {
+  std::string text(kTypes);
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    if (used_[i]) (text += '\n') += kFunctions[i].text;
+  }
+  return text;
+}
+
+}  // namespace croton::codegen

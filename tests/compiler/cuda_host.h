@@ -1,0 +1,39 @@
+// Emitted CUDA C++, run on the host through cuda_host_shim.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/compiler/cuda_kernels.h"
+
+namespace croton::test {
+
+/// What a launch left behind.
+struct Outcome {
+  std::vector<Bytes> buffers;
+  std::vector<std::int64_t> error;  // three words
+};
+
+/// Whether there is a host compiler to run texts with.
+bool has_host_compiler();
+
+/// Emits all kernels as one program, builds it with the host's compiler (with checks for undefined
+/// behaviour) and runs every launch; the threads of a block in ascending or descending order.
+/// Outcomes in the order of cases and launches. A fault of the build or the run throws, with its
+/// output.
+class HostProgram {
+ public:
+  explicit HostProgram(const std::vector<KernelCase>& cases);
+  ~HostProgram();
+  HostProgram(const HostProgram&) = delete;
+  HostProgram& operator=(const HostProgram&) = delete;
+
+  std::vector<Outcome> run(bool descending) const;
+
+ private:
+  const std::vector<KernelCase>& cases_;
+  std::string folder_;
+};
+
+}  // namespace croton::test

@@ -1,0 +1,60 @@
+// The real NVRTC compiles what the emitter prints.
+#include <catch2/catch.hpp>
+#include <iostream>
+
+#include "compiler/codegen/cuda.h"
+#include "croton/error.h"
+#include "runtime/cuda/nvrtc.h"
+#include "tests/compiler/cuda_kernels.h"
+
+using namespace croton;
+using test::KernelCase;
+
+namespace {
+
+const cuda::Nvrtc& nvrtc() {
+  static const cuda::Nvrtc library;
+  return library;
+}
+
+bool skipped(const char* what) {
+  if (nvrtc().usable()) return false;
+  std::cout << "SKIP: " << what << ": " << nvrtc().report().text() << std::endl;
+  return true;
+}
+
+std::vector<std::string> programs(const std::vector<KernelCase>& cases) {
+  std::vector<std::string> texts;
+  for (std::size_t first = 0; first < cases.size(); first += 16) {
+    std::vector<const kernel::Kernel*> kernels;
+    for (std::size_t i = first; i < std::min(first + 16, cases.size()); ++i) {
+      kernels.push_back(&cases[i].kernel);
+    }
+    texts.push_back(codegen::emit_cuda(kernels));
+  }
+  return texts;
+}
+
+void compile_all(const std::vector<KernelCase>& cases, std::initializer_list<int> capabilities) {
+  for (const std::string& text : programs(cases)) {
+    CHECK(text.find("#include") == std::string::npos);
+    for (const int capability : capabilities) {
+      const auto target = nvrtc().target_for(capability);
+      const auto module = nvrtc().compile(text, "test.cu", target, codegen::cuda_options());
+      CHECK_FALSE(module.image.empty());
+      CHECK(module.log == "");
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("NVRTC compiles every operation", "[cuda]") {
+  if (skipped("compiling every operation")) return;
+  compile_all(test::arithmetic_cases(), {75, 80, 90, 100});
+}
+
+TEST_CASE("NVRTC compiles every structure", "[cuda]") {
+  if (skipped("compiling every structure")) return;
+  compile_all(test::structure_cases(), {75, 80, 90, 100});
+}
