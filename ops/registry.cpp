@@ -14,6 +14,9 @@ void register_ops(OpRegistry& registry) {
   register_scalar_exp_ops(registry);
   register_scalar_trig_ops(registry);
   register_scalar_activation_ops(registry);
+  register_softmax_ops(registry);
+  register_pick_ops(registry);
+  register_standardize_ops(registry);
 }
 
 }  // namespace croton

@@ -1,4 +1,4 @@
-// sigmoid, softplus, relu, leaky_relu.
+// sigmoid, softplus, relu, leaky_relu, logistic_loss.
 #include <cmath>
 
 #include "compiler/kernel/math.h"
@@ -70,6 +70,36 @@ double real_softplus(const double* x) {
   return x[0] > 0 ? x[0] + std::log1p(std::exp(-x[0])) : std::log1p(std::exp(x[0]));
 }
 
+// The loss of a logit z and a target t: with p = sigmoid(z), -(t log(p) + (1 - t) log(1 - p)) in a
+// form in which nothing cancels.
+Expr logistic_loss_body(Builder& b, Args x, const Node&) {
+  const Expr z = x[0];
+  const Expr tail = kernel::log1p(kernel::exp(-b.unary(kernel::Unary::abs, z)));
+  return b.binary(kernel::Binary::max, z, zero(z)) - z * x[1] + tail;
+}
+
+OpDef logistic_loss_op() {
+  return {
+      .name = "logistic_loss",
+      .doc = "The binary cross-entropy of sigmoid(z) and a target; operands z, target.",
+      .cost = 40,
+      .infer = rule<2, Accept::floating>,
+      .scalar = logistic_loss_body,
+      .grad =
+          [](const GradArgs& args) {
+            return gradients(
+                args, [&] { return args.g() * (sigmoid(args.in(0)) - args.in(1)); },
+                [&] { return -args.g() * args.in(0); });
+          },
+      .scalar_reference = {.real =
+                               [](const double* x) {
+                                 return std::fmax(x[0], 0) - x[0] * x[1] +
+                                        std::log1p(std::exp(-std::fabs(x[0])));
+                               }},
+      .examples = {example({{-9, 9}, {0, 1}})},
+  };
+}
+
 }  // namespace
 
 void register_scalar_activation_ops(OpRegistry& registry) {
@@ -83,10 +113,15 @@ void register_scalar_activation_ops(OpRegistry& registry) {
       {example(1, -9, 9)}));
   registry.add(relu_op());
   registry.add(leaky_relu_op());
+  registry.add(logistic_loss_op());
 }
 
 Variable sigmoid(const Operand& x) { return make("sigmoid", Promotion::floating, x); }
 Variable softplus(const Operand& x) { return make("softplus", Promotion::floating, x); }
+
+Variable binary_cross_entropy_from_logits(const Operand& logits, const Operand& target) {
+  return make("logistic_loss", Promotion::floating, logits, target);
+}
 
 Variable relu(const Operand& x, const Operand& alpha) {
   if (alpha.is_literal() && alpha.literal().real == 0) return make("relu", Promotion::common, x);

@@ -1,0 +1,165 @@
+// pick, and the cross-entropies that are made with it.
+#include <fmt/format.h>
+
+#include "croton/error.h"
+#include "croton/math.h"
+#include "croton/nn.h"
+#include "ops/registry.h"
+#include "ops/row.h"
+#include "ops/scalar.h"
+
+namespace croton {
+
+namespace {
+
+constexpr const char* kLabelRange =
+    "[pick] label {value} is out of range: expected 0 <= label < {bound}";
+
+void infer_pick(Infer& infer) {
+  infer.expect_inputs(2);
+  if (!is_integer(infer.dtype(1))) infer.fail("labels must be integers: cast with astype");
+  if (infer.ndim(0) != infer.ndim(1) + 1) {
+    infer.fail(
+        "labels must have the shape of the first operand without its last axis, so one axis less");
+  }
+  std::vector<Dim> shape;
+  for (int axis = 0; axis < infer.ndim(1); ++axis) {
+    shape.push_back(
+        infer.equal(infer.shape(0)[axis], infer.shape(1)[axis],
+                    fmt::format("sizes of values and labels differ along axis {}", axis)));
+  }
+  infer.out(infer.dtype(0), std::move(shape));
+}
+
+kernel::Expr pick_element(Lowering& lower, std::span<const Position> at) {
+  std::vector<Position> position(at.begin(), at.end());
+  kernel::Builder& b = lower.b;
+  const kernel::Expr label = b.cast(lower.read(1, position), DType::int64);
+  const kernel::Expr size = lower.value(lower.in[0].shape.back());
+  const kernel::Expr ok = (label >= b.i64(0)) & (label < size);
+  b.check(ok, kLabelRange, label, size);
+  position.push_back(lower.computed(label));
+  return lower.read(0, std::move(position), ok);
+}
+
+/// The gradient reaches the picked element of each row.
+std::vector<Variable> pick_gradient(const GradArgs& args) {
+  const Variable& x = args.in(0);
+  const Loc& loc = args.node.loc;
+  std::vector<Variable> result(2);
+  if (!args.wants(0) || !is_float(x.dtype())) return result;
+  const int axis = x.ndim() - 1;
+  const Variable column = apply("iota", {x}, {{"axis", std::int64_t{axis}}}, loc);
+  const Variable labels = cast_to(insert_axes(args.in(1), {axis}, loc), DType::int64, loc);
+  result[0] = where(eq(column, labels), insert_axes(args.g(), {axis}, loc), 0);
+  return result;
+}
+
+std::vector<Array> pick_reference(const Node&, std::span<const Array> inputs) {
+  const Array x = inputs[0].contiguous();
+  const std::vector<std::int64_t> labels = inputs[1].astype(DType::int64).to_vector<std::int64_t>();
+  const std::int64_t size = x.shape().back();
+  std::vector<std::int64_t> index;
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    if (labels[row] < 0 || labels[row] >= size) {
+      throw CallError(fmt::format("[pick] label {} is out of range: expected 0 <= label < {}",
+                                  labels[row], size));
+    }
+    index.push_back(static_cast<std::int64_t>(row) * size + labels[row]);
+  }
+  Array result = Array::empty(inputs[1].shape(), x.dtype());
+  const std::size_t bytes = size_of(x.dtype());
+  const auto* from = static_cast<const char*>(x.raw_data());
+  auto* to = static_cast<char*>(const_cast<void*>(result.raw_data()));
+  for (std::size_t row = 0; row < index.size(); ++row) {
+    for (std::size_t k = 0; k < bytes; ++k) to[row * bytes + k] = from[index[row] * bytes + k];
+  }
+  return {result};
+}
+
+/// The operand of a softmax along the last axis, else an empty Variable.
+Variable logits_of(const Variable& probabilities) {
+  if (!is_op(probabilities, "softmax")) return {};
+  const Node& node = *probabilities.node();
+  return row::axis_of(node) == probabilities.ndim() - 1 ? node.inputs[0] : Variable();
+}
+
+Variable to_float(const Operand& x) {
+  const Variable variable = x.variable();
+  return cast_to(variable, scalar::float_result(variable.dtype()), x.loc());
+}
+
+}  // namespace
+
+void register_pick_ops(OpRegistry& registry) {
+  registry.add({
+      .name = "pick",
+      .doc = "The element of each row, along the last axis, that an integer label names.",
+      .form = OpForm::loops,
+      .infer = infer_pick,
+      .element = pick_element,
+      .grad = pick_gradient,
+      .reference = pick_reference,
+      .examples = {{{Shape{4, 6}, Shape{4}}, {{-5, 5}, {0, 6}}, {}},
+                   {{Shape{6}, Shape{}}, {{-5, 5}, {0, 6}}, {}}},
+  });
+}
+
+Variable pick(const Operand& x, const Operand& labels) {
+  return apply("pick", {x.variable(), labels.variable()}, {}, x.loc());
+}
+
+Variable cross_entropy_from_logits(const Operand& logits, const Operand& labels) {
+  const Loc& loc = logits.loc();
+  const Variable z = to_float(logits);
+  if (z.ndim() == 0) {
+    graph_error("cross_entropy_from_logits",
+                "logits must have at least one axis, along which the classes lie: got a scalar",
+                loc);
+  }
+  const Variable picked = pick({z, loc}, {labels.variable(), loc});
+  return sub({logsumexp({z, loc}, -1), loc}, {picked, loc});
+}
+
+Variable categorical_crossentropy(const Operand& coding_dist, const Operand& true_dist) {
+  const Loc& loc = coding_dist.loc();
+  const Variable p = to_float(coding_dist);
+  const Variable t = true_dist.variable();
+  const Variable logits = logits_of(p);
+  const int rank = p.ndim();
+  if (rank == 0 || (t.ndim() != rank && t.ndim() != rank - 1)) {
+    graph_error("categorical_crossentropy",
+                fmt::format("coding_dist has {} axes and true_dist {}: expected as many "
+                            "(probabilities), or one less (integer labels)",
+                            rank, t.ndim()),
+                loc);
+  }
+  if (t.ndim() == rank) {
+    const Variable logs = logits.defined() ? log_softmax({logits, loc}, -1) : log({p, loc});
+    const Variable products = mul({t, loc}, {logs, loc});
+    return neg({sum_axes(products, {rank - 1}, false, loc), loc});
+  }
+  if (!is_integer(t.dtype())) {
+    graph_error("categorical_crossentropy",
+                fmt::format("true_dist has one axis less than coding_dist, so it must hold integer "
+                            "labels: got {}",
+                            name_of(t.dtype())),
+                loc);
+  }
+  if (logits.defined()) return cross_entropy_from_logits({logits, loc}, {t, loc});
+  return neg({log({pick({p, loc}, {t, loc}), loc}), loc});
+}
+
+Variable binary_crossentropy(const Operand& output, const Operand& target) {
+  const Loc& loc = output.loc();
+  const Variable p = to_float(output);
+  if (is_op(p, "sigmoid")) {
+    return binary_cross_entropy_from_logits({p.node()->inputs[0], loc}, target);
+  }
+  const Variable hit = mul(target, {log({p, loc}), loc});
+  const Variable miss =
+      mul({sub({1, loc}, target), loc}, {log({sub({1, loc}, {p, loc}), loc}), loc});
+  return neg({add({hit, loc}, {miss, loc}), loc});
+}
+
+}  // namespace croton

@@ -1,0 +1,122 @@
+// softmax, log_softmax, logsumexp: each is one op for rewrites and gradients, and expands into
+// reductions and elementwise work along one axis, which share a kernel.
+#include <fmt/format.h>
+
+#include "croton/math.h"
+#include "croton/nn.h"
+#include "ops/registry.h"
+#include "ops/row.h"
+
+namespace croton {
+
+using namespace row;
+
+namespace {
+
+/// x - max(x), which the exponential cannot make overflow.
+Variable shifted(const Variable& x, int axis, const Loc& loc) {
+  return x - reduce("max", x, axis, loc);
+}
+
+std::vector<Variable> expand_softmax(const Node& node) {
+  return expanded(node, [](const Variable& x, int axis, const Loc& loc) {
+    const Variable e = exp(shifted(x, axis, loc));
+    return e * reciprocal(reduce("sum", e, axis, loc));
+  });
+}
+
+std::vector<Variable> expand_log_softmax(const Node& node) {
+  return expanded(node, [](const Variable& x, int axis, const Loc& loc) {
+    const Variable s = shifted(x, axis, loc);
+    return s - log(reduce("sum", exp(s), axis, loc));
+  });
+}
+
+std::vector<Variable> expand_logsumexp(const Node& node) {
+  return expanded(node, [&](const Variable& x, int axis, const Loc& loc) {
+    const Variable largest = reduce("max", x, axis, loc);
+    // inf - inf would be NaN: an infinite maximum is not subtracted.
+    const Variable shift = where(isfinite(largest), largest, 0);
+    const Variable kept = log(reduce("sum", exp(x - shift), axis, loc)) + shift;
+    return node.attrs().integer("keepdims") ? kept : without_axis(kept, axis, loc);
+  });
+}
+
+std::vector<Variable> softmax_gradient(const GradArgs& args) {
+  const Variable s = args.out();
+  const Variable weighted = reduce("sum", args.g() * s, axis_of(args.node), args.node.loc);
+  return {(args.g() - weighted) * s};
+}
+
+std::vector<Variable> log_softmax_gradient(const GradArgs& args) {
+  const Variable total = reduce("sum", args.g(), axis_of(args.node), args.node.loc);
+  return {args.g() - exp(args.out()) * total};
+}
+
+std::vector<Variable> logsumexp_gradient(const GradArgs& args) {
+  const int axis = axis_of(args.node);
+  const Loc& loc = args.node.loc;
+  const bool kept = args.node.attrs().integer("keepdims") != 0;
+  const Variable g = kept ? args.g() : insert_axes(args.g(), {axis}, loc);
+  return {g * softmax(args.in(0), axis)};
+}
+
+void infer_logsumexp(Infer& infer) {
+  const int axis = checked_axis(infer);
+  std::vector<Dim> shape = infer.shape(0);
+  if (infer.attrs().integer("keepdims")) {
+    shape[axis] = Dim(1);
+  } else {
+    shape.erase(shape.begin() + axis);
+  }
+  infer.out(infer.dtype(0), std::move(shape));
+}
+
+Example row_example(std::int64_t axis) { return {{Shape{4, 6}}, {{-5, 5}}, {{"axis", axis}}}; }
+
+Example logsumexp_example(std::int64_t axis, std::int64_t keepdims) {
+  return {{Shape{4, 6}}, {{-5, 5}}, {{"axis", axis}, {"keepdims", keepdims}}};
+}
+
+}  // namespace
+
+void register_softmax_ops(OpRegistry& registry) {
+  registry.add({
+      .name = "softmax",
+      .doc = "exp(x) / sum(exp(x)) along an axis.",
+      .form = OpForm::loops,
+      .cost = 24,
+      .infer = infer_row,
+      .expand = expand_softmax,
+      .grad = softmax_gradient,
+      .examples = {row_example(1), row_example(0)},
+  });
+  registry.add({
+      .name = "log_softmax",
+      .doc = "log(softmax(x)) along an axis.",
+      .form = OpForm::loops,
+      .cost = 24,
+      .infer = infer_row,
+      .expand = expand_log_softmax,
+      .grad = log_softmax_gradient,
+      .examples = {row_example(1), row_example(0)},
+  });
+  registry.add({
+      .name = "logsumexp",
+      .doc = "log(sum(exp(x))) along an axis.",
+      .form = OpForm::loops,
+      .cost = 24,
+      .infer = infer_logsumexp,
+      .expand = expand_logsumexp,
+      .grad = logsumexp_gradient,
+      .examples = {logsumexp_example(1, 0), logsumexp_example(0, 1)},
+  });
+}
+
+Variable softmax(const Operand& x, int axis) { return make_row("softmax", x, axis, {}); }
+Variable log_softmax(const Operand& x, int axis) { return make_row("log_softmax", x, axis, {}); }
+Variable logsumexp(const Operand& x, int axis, bool keepdims) {
+  return make_row("logsumexp", x, axis, {{"keepdims", std::int64_t{keepdims}}});
+}
+
+}  // namespace croton
