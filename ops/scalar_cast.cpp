@@ -14,9 +14,8 @@ namespace {
 
 DType cast_dtype(const Attrs& attrs) { return static_cast<DType>(attrs.integer("dtype")); }
 
-/// The dtype in which bodies compute values of `dtype`.
-DType body_dtype(DType dtype) {
-  return dtype == DType::float16 || dtype == DType::bfloat16 ? DType::float32 : dtype;
+Example cast_example(DType dtype, double low, double high) {
+  return {{Shape{3, 5}}, {{low, high}}, {{"dtype", static_cast<std::int64_t>(dtype)}}};
 }
 
 OpDef cast_op() {
@@ -29,7 +28,7 @@ OpDef cast_op() {
             infer.out(cast_dtype(infer.attrs()), infer.shape(0));
           },
       .scalar = [](Builder& b, Args x,
-                   const Node& node) { return b.cast(x[0], body_dtype(cast_dtype(node.attrs()))); },
+                   const Node& node) { return b.cast(x[0], cast_dtype(node.attrs())); },
       .grad =
           [](const GradArgs& args) {
             return gradients(args, [&] {
@@ -42,15 +41,10 @@ OpDef cast_op() {
                            .integer = [](const std::int64_t* x) { return x[0]; },
                            .natural = [](const std::uint64_t* x) { return x[0]; },
                            .boolean = [](const bool* x) { return x[0]; }},
-      .examples =
-          {{{Shape{3, 5}}, {{-5, 5}}, {{"dtype", static_cast<std::int64_t>(DType::float32)}}},
-           {{Shape{3, 5}}, {{-5, 5}}, {{"dtype", static_cast<std::int64_t>(DType::float64)}}},
-           {{Shape{3, 5}}, {{-5, 5}}, {{"dtype", static_cast<std::int64_t>(DType::float16)}}},
-           {{Shape{3, 5}}, {{-5, 5}}, {{"dtype", static_cast<std::int64_t>(DType::bfloat16)}}},
-           {{Shape{3, 5}}, {{-5, 5}}, {{"dtype", static_cast<std::int64_t>(DType::int32)}}},
-           {{Shape{3, 5}}, {{-5, 5}}, {{"dtype", static_cast<std::int64_t>(DType::int64)}}},
-           {{Shape{3, 5}}, {{0, 300}}, {{"dtype", static_cast<std::int64_t>(DType::uint8)}}},
-           {{Shape{3, 5}}, {{-1, 2}}, {{"dtype", static_cast<std::int64_t>(DType::boolean)}}}},
+      .examples = {cast_example(DType::float32, -5, 5), cast_example(DType::float64, -5, 5),
+                   cast_example(DType::float16, -5, 5), cast_example(DType::bfloat16, -5, 5),
+                   cast_example(DType::int32, -5, 5), cast_example(DType::int64, -5, 5),
+                   cast_example(DType::uint8, 0, 300), cast_example(DType::boolean, -1, 2)},
   };
 }
 

@@ -68,7 +68,7 @@ struct OpDef {
   void (*infer)(Infer&) = nullptr;
 
   /// Body of a scalar op. Operands have the dtypes of the inputs, except that float16 and bfloat16
-  /// come as float32 and are rounded back afterwards; the result must have the output's dtype.
+  /// come as float32; the result must have the output's dtype, or be a float32 to be rounded to it.
   kernel::Expr (*scalar)(kernel::Builder&, std::span<const kernel::Expr> x, const Node&) = nullptr;
   /// The output's element at a position, from elements of the inputs.
   kernel::Expr (*element)(Lowering&, std::span<const Position> at) = nullptr;
