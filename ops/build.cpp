@@ -111,6 +111,26 @@ Variable count_elements(const Variable& x, const std::vector<int>& axes, DType d
   return cast_to(count, dtype, loc);
 }
 
+Variable reshape_sizes(const Variable& x, std::span<const Size> sizes, const Loc& loc) {
+  SizeList list = size_list("reshape", sizes, loc);
+  std::vector<Variable> inputs{x};
+  inputs.insert(inputs.end(), list.symbols.begin(), list.symbols.end());
+  return apply("reshape", std::move(inputs), {{"sizes", std::move(list.numbers)}}, loc);
+}
+
+Variable merge_axes(const Variable& x, int first, int count, const Loc& loc) {
+  if (count == 1) return x;
+  if (count == 0) return insert_axes(x, {first}, loc);
+  std::vector<int> axes;
+  for (int k = 0; k < count; ++k) axes.push_back(first + k);
+  const Variable number = count_elements(x, axes, DType::int64, loc);
+  const Array* known = constant_value(number);
+  std::vector<Size> sizes = sizes_of(x, loc);
+  sizes[first] = known ? Size(known->item<std::int64_t>()) : Size(number);
+  sizes.erase(sizes.begin() + first + 1, sizes.begin() + first + count);
+  return reshape_sizes(x, sizes, loc);
+}
+
 std::vector<Size> sizes_of(const Variable& x, const Loc& loc) {
   std::vector<Size> sizes;
   for (int axis = 0; axis < x.ndim(); ++axis) {

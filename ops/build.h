@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,10 @@ Variable size_of_axis(const Variable& x, int axis, const Loc& loc);
 /// The product of the sizes of these axes as a 0-d `dtype`; a constant where they are known.
 Variable count_elements(const Variable& x, const std::vector<int>& axes, DType dtype,
                         const Loc& loc);
+/// The same elements in another shape.
+Variable reshape_sizes(const Variable& x, std::span<const Size> sizes, const Loc& loc);
+/// `count` axes from `first` on as one; with none of them a new one of size 1.
+Variable merge_axes(const Variable& x, int first, int count, const Loc& loc);
 /// x's shape as sizes for `reshape`, `broadcast_to` and the like: numbers where known.
 std::vector<Size> sizes_of(const Variable& x, const Loc& loc);
 

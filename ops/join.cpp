@@ -1,0 +1,204 @@
+// Operands one after the other.
+#include <fmt/format.h>
+
+#include "croton/tensor.h"
+#include "ops/axes.h"
+#include "ops/build.h"
+#include "ops/reference.h"
+#include "ops/registry.h"
+#include "ops/sizes.h"
+#include "ops/slice.h"
+
+namespace croton {
+namespace {
+
+void infer_concatenate(Infer& infer) {
+  if (infer.inputs() < 1) infer.fail("at least one operand is expected");
+  const int axis = normalize_axis(infer, infer.attrs().integer("axis"), infer.ndim(0));
+  std::vector<Dim> shape = infer.shape(0);
+  for (int i = 1; i < infer.inputs(); ++i) {
+    if (infer.dtype(i) != infer.dtype(0)) {
+      infer.fail(fmt::format("operands of one dtype expected: got {} and {}",
+                             name_of(infer.dtype(0)), name_of(infer.dtype(i))));
+    }
+    if (infer.ndim(i) != infer.ndim(0)) {
+      infer.fail(fmt::format("operands with {} and {} axes", infer.ndim(0), infer.ndim(i)));
+    }
+    for (int k = 0; k < infer.ndim(0); ++k) {
+      shape[k] = k == axis ? shape[k] + infer.shape(i)[k]
+                           : infer.equal(shape[k], infer.shape(i)[k],
+                                         fmt::format("sizes of operands 1 and {} differ along "
+                                                     "axis {}",
+                                                     i + 1, k));
+    }
+  }
+  infer.out(infer.dtype(0), std::move(shape));
+}
+
+kernel::Expr concatenate_element(Lowering& low, std::span<const Position> at) {
+  const auto axis = static_cast<std::size_t>(low.node.attrs().integer("axis"));
+  const kernel::Expr position = low.value(at[axis]);
+  const int count = static_cast<int>(low.in.size());
+  std::vector<Dim> begin{0};
+  for (const DimType& type : low.in) begin.push_back(begin.back() + type.shape[axis]);
+  const auto part = [&](int i) {
+    std::vector<Position> from(at.begin(), at.end());
+    from[axis] = from[axis] - begin[i];
+    kernel::Expr mask;
+    if (i > 0) mask = low.value(begin[i]) <= position;
+    if (i + 1 < count) {
+      const kernel::Expr before = position < low.value(begin[i + 1]);
+      mask = mask ? mask & before : before;
+    }
+    return low.read(i, std::move(from), mask);
+  };
+  kernel::Expr value = part(count - 1);
+  for (int i = count - 1; i-- > 0;) {
+    value = low.b.select(position < low.value(begin[i + 1]), part(i), value);
+  }
+  return value;
+}
+
+std::vector<Variable> concatenate_grad(const GradArgs& args) {
+  const Loc& loc = args.node.loc;
+  const int axis = static_cast<int>(args.node.attrs().integer("axis"));
+  std::vector<Variable> result;
+  Bound begin = std::int64_t{0};
+  Variable sum;  // where the parts so far end, once a size is not known
+  for (const Variable& part : args.node.inputs) {
+    const Variable size = size_of_axis(part, axis, loc);
+    sum = sum.defined() ? apply("add", {sum, size}, {}, loc) : size;
+    const Array* known = constant_value(size);
+    const Bound end =
+        begin.number() && known ? Bound(*begin.number() + known->item<std::int64_t>()) : Bound(sum);
+    result.push_back(slice_axis(args.g(), axis, Slice(begin, end), loc));
+    begin = end;
+  }
+  return result;
+}
+
+std::vector<Array> concatenate_reference(const Node& node, std::span<const Array> inputs) {
+  const auto axis = static_cast<std::size_t>(node.attrs().integer("axis"));
+  Shape shape = inputs[0].shape();
+  shape[axis] = 0;
+  for (const Array& part : inputs) shape[axis] += part.shape()[axis];
+  Array result = Array::zeros(shape, inputs[0].dtype());
+  auto* to = static_cast<char*>(const_cast<void*>(result.raw_data()));
+  std::int64_t inner = static_cast<std::int64_t>(size_of(inputs[0].dtype()));
+  for (std::size_t k = axis + 1; k < shape.size(); ++k) inner *= shape[k];
+  std::int64_t outer = 1;
+  for (std::size_t k = 0; k < axis; ++k) outer *= shape[k];
+  for (std::int64_t row = 0; row < outer; ++row) {
+    for (const Array& part : inputs) {
+      const Array from = part.contiguous();
+      const std::int64_t bytes = part.shape()[axis] * inner;
+      const char* begin = static_cast<const char*>(from.raw_data()) + row * bytes;
+      to = std::copy(begin, begin + bytes, to);
+    }
+  }
+  return {result};
+}
+
+/// Operands as variables of their common dtype.
+std::vector<Variable> joined(std::string_view op, const std::vector<Operand>& parts) {
+  if (parts.empty()) graph_error(op, "at least one operand is expected", Loc());
+  std::vector<Variable> values = resolve(op, parts);
+  DType dtype = values[0].dtype();
+  for (const Variable& value : values) {
+    dtype = promote(dtype, value.dtype(), build_settings().numpy_policy);
+  }
+  for (Variable& value : values) value = cast_to(value, dtype, parts[0].loc());
+  return values;
+}
+
+std::vector<Operand> operands(const std::vector<Variable>& parts, const Loc& loc) {
+  if (parts.empty()) graph_error("concatenate", "at least one operand is expected", loc);
+  std::vector<Operand> result;
+  for (const Variable& part : parts) result.emplace_back(part, loc);
+  return result;
+}
+
+}  // namespace
+
+Variable concatenate(const std::vector<Operand>& parts, int axis) {
+  std::vector<Variable> values = joined("concatenate", parts);
+  const Loc& loc = parts[0].loc();
+  if (values[0].ndim() == 0) graph_error("concatenate", "scalars have no axis; use stack", loc);
+  const std::int64_t along = checked_axis("concatenate", axis, values[0].ndim(), loc);
+  if (values.size() == 1) return values[0];
+  return apply("concatenate", std::move(values), {{"axis", along}}, loc);
+}
+
+Variable stack(const std::vector<Operand>& parts, int axis) {
+  std::vector<Variable> values = joined("stack", parts);
+  const Loc& loc = parts[0].loc();
+  const int along = checked_axis("stack", axis, values[0].ndim() + 1, loc);
+  for (Variable& value : values) {
+    if (value.ndim() != values[0].ndim() && along > value.ndim()) {
+      graph_error("stack", "operands have different numbers of axes", loc);
+    }
+    value = insert_axes(value, {along}, loc);
+  }
+  if (values.size() == 1) return values[0];
+  return apply("concatenate", std::move(values), {{"axis", std::int64_t{along}}}, loc);
+}
+
+Variable concatenate(const std::vector<Variable>& parts, int axis, Loc loc) {
+  return concatenate(operands(parts, loc), axis);
+}
+
+Variable stack(const std::vector<Variable>& parts, int axis, Loc loc) {
+  return stack(operands(parts, loc), axis);
+}
+
+namespace {
+
+/// A copy of the axis: (.., n, ..) -> (.., times, n, ..) or (.., n, times, ..), then joined.
+Variable repeated(std::string_view op, const Operand& operand, std::int64_t times, int axis,
+                  bool inside) {
+  const Loc& loc = operand.loc();
+  const Variable x = operand.variable();
+  if (times < 0) graph_error(op, fmt::format("a count must not be negative: got {}", times), loc);
+  const int along = checked_axis(op, axis, x.ndim(), loc);
+  const int fresh = inside ? along + 1 : along;
+  std::vector<Size> wide = sizes_of(x, loc);
+  wide.insert(wide.begin() + fresh, Size(times));
+  const Variable copies = broadcast_sizes(insert_axes(x, {fresh}, loc), wide, loc);
+  std::vector<Size> sizes = sizes_of(x, loc);
+  // With a count of 0, or where other sizes may be 0, -1 would not be determined.
+  if (const std::int64_t* known = sizes[along].number()) {
+    sizes[along] = Size(*known * times);
+  } else {
+    sizes[along] = Size(
+        apply("mul", {*sizes[along].variable(), make_scalar(DType::int64, times, loc)}, {}, loc));
+  }
+  return reshape_sizes(copies, sizes, loc);
+}
+
+}  // namespace
+
+Variable tile(const Operand& x, std::int64_t times, int axis) {
+  return repeated("tile", x, times, axis, false);
+}
+
+Variable repeat(const Operand& x, std::int64_t times, int axis) {
+  return repeated("repeat", x, times, axis, true);
+}
+
+void register_join_ops(OpRegistry& registry) {
+  const auto example = [](std::vector<Shape> shapes, std::int64_t axis) {
+    std::vector<std::pair<double, double>> range(shapes.size(), {-3, 3});
+    return Example{std::move(shapes), std::move(range), {{"axis", axis}}};
+  };
+  registry.add({.name = "concatenate",
+                .doc = "Operands one after the other along an axis.",
+                .form = OpForm::loops,
+                .infer = infer_concatenate,
+                .element = concatenate_element,
+                .grad = concatenate_grad,
+                .reference = concatenate_reference,
+                .examples = {example({{2, 3}, {4, 3}}, 0), example({{2, 1}, {2, 3}, {2, 2}}, 1),
+                             example({{3}, {0}}, 0)}});
+}
+
+}  // namespace croton
