@@ -17,6 +17,20 @@ void register_ops(OpRegistry& registry) {
   register_softmax_ops(registry);
   register_pick_ops(registry);
   register_standardize_ops(registry);
+  register_reduce_ops(registry);
+  register_arg_reduce_ops(registry);
+  register_dimshuffle_ops(registry);
+  register_reshape_ops(registry);
+  register_broadcast_ops(registry);
+  register_size_ops(registry);
+  register_join_ops(registry);
+  register_slice_ops(registry);
+  register_take_ops(registry);
+  register_put_ops(registry);
+  register_iota_ops(registry);
+  register_philox_ops(registry);
+  register_gemm_ops(registry);
+  register_transfer_ops(registry);
 }
 
 }  // namespace croton
