@@ -7,6 +7,7 @@
 #include "ops/registry.h"
 #include "ops/row.h"
 #include "ops/scalar.h"
+#include "ops/sizes.h"
 
 namespace croton {
 
@@ -49,7 +50,14 @@ std::vector<Variable> pick_gradient(const GradArgs& args) {
   std::vector<Variable> result(2);
   if (!args.wants(0) || !is_float(x.dtype())) return result;
   const int axis = x.ndim() - 1;
-  const Variable column = apply("iota", {x}, {{"axis", std::int64_t{axis}}}, loc);
+  const std::int64_t size = x.static_shape()[axis];
+  const bool known = size != kAnyDim;
+  const Variable column =
+      apply("iota", known ? std::vector<Variable>{} : std::vector{size_of_axis(x, axis, loc)},
+            {{"sizes", std::vector<std::int64_t>{known ? size : kSymbolSize}},
+             {"axis", std::int64_t{0}},
+             {"dtype", static_cast<std::int64_t>(DType::int64)}},
+            loc);
   const Variable labels = cast_to(insert_axes(args.in(1), {axis}, loc), DType::int64, loc);
   result[0] = where(eq(column, labels), insert_axes(args.g(), {axis}, loc), 0);
   return result;

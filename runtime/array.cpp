@@ -54,14 +54,15 @@ ArrayImpl* new_impl(DType dtype, const Shape& shape, BlockRef block, std::byte* 
 
 /// Row-major without gaps; axes of size 1 and arrays without elements do not matter.
 bool contiguous_strides(const Shape& shape, const Strides& strides) {
+  for (std::int64_t s : shape) {
+    if (s == 0) return true;
+  }
   std::int64_t expected = 1;
-  bool contiguous = true;
   for (std::size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] == 0) return true;
-    if (shape[i] != 1 && strides[i] != expected) contiguous = false;
+    if (shape[i] != 1 && strides[i] != expected) return false;
     expected *= shape[i];
   }
-  return contiguous;
+  return true;
 }
 
 }  // namespace
@@ -78,10 +79,10 @@ void destroy_array(ArrayHeader* header) noexcept {
 
 Strides row_major_strides(const Shape& shape) {
   Strides strides{};
-  std::int64_t stride = 1;
+  std::uint64_t stride = 1;  // may wrap, but only in arrays without elements
   for (std::size_t i = shape.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= shape[i];
+    strides[i] = static_cast<std::int64_t>(stride);
+    stride *= static_cast<std::uint64_t>(shape[i]);
   }
   return strides;
 }

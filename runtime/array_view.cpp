@@ -114,8 +114,10 @@ Array Array::slice(std::int64_t axis, std::optional<std::int64_t> start,
   result[k] = static_cast<std::int64_t>(count);
   const ArrayImpl& a = *ArrayAccess::impl(*this);
   Strides strides = a.strides;
-  const std::int64_t offset = count == 0 ? 0 : first * strides[k];
-  if (count > 1) strides[k] *= step;  // else the stride does not matter and could overflow
+  // Strides of arrays without elements mean nothing and may be huge.
+  const bool hollow = a.size == 0 || count == 0;
+  const std::int64_t offset = hollow ? 0 : first * strides[k];
+  if (!hollow && count > 1) strides[k] *= step;
   return view(*this, result, strides, offset);
 }
 
@@ -132,7 +134,7 @@ Array Array::operator[](std::int64_t index) const {
   Strides strides{};
   std::copy(a.strides.begin() + 1, a.strides.end(), strides.begin());
   return view(*this, Shape(std::span<const std::int64_t>(have.begin() + 1, have.end())), strides,
-              (index < 0 ? index + n : index) * a.strides[0]);
+              a.size == 0 ? 0 : (index < 0 ? index + n : index) * a.strides[0]);
 }
 
 Array Array::broadcast_to(const Shape& target) const {

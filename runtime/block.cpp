@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kAddressSpace = std::size_t{1} << 47;
 
 class HostHeap final : public BlockOwner {
  public:
@@ -34,7 +35,7 @@ constinit Borrowed borrowed;
 std::byte* allocate(std::size_t bytes) {
   const std::size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* p = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
+  void* p = bytes >= kAddressSpace ? nullptr : std::aligned_alloc(alignment, rounded);
   if (p == nullptr) {
     throw OutOfMemory(fmt::format("[Array] the host has no memory for {} bytes", bytes));
   }

@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "croton/array.h"
-#include "croton/fmt.h"
 #include "runtime/array_access.h"
 
 using namespace croton;
@@ -84,10 +83,4 @@ TEST_CASE("bfloat16 prints the shortest digits that it reads back", "[array]") {
 
 TEST_CASE("an Array without a value prints that", "[array]") {
   CHECK(printed(Array()) == "(no value)");
-}
-
-TEST_CASE("fmt prints arrays, shapes and dtypes", "[array]") {
-  CHECK(fmt::format("{}", Array{1, 2}) == "[1 2]");
-  CHECK(fmt::format("{:>8}", Array(3)) == "       3");
-  CHECK(fmt::format("{} {}", Shape({2, 3}), DType::boolean) == "(2, 3) bool");
 }

@@ -29,7 +29,8 @@ TEST_CASE("uniform numbers are the words' top bits", "[random]") {
   for (std::size_t e = 0; e < v.size(); ++e) {
     CHECK(v[e] == static_cast<float>(philox_block(5, 0, e / 4)[e % 4] >> 8) / 16777216.0f);
   }
-  const auto d = random_uniform({3}, {.seed = 5, .dtype = DType::float64, .stream = 7}).to_vector<double>();
+  const auto d =
+      random_uniform({3}, {.seed = 5, .dtype = DType::float64, .stream = 7}).to_vector<double>();
   const PhiloxBlock w = philox_block(5, 7, 0);
   CHECK(d[1] == std::ldexp(static_cast<double>((std::uint64_t{w[3]} << 32 | w[2]) >> 11), -53));
 }
@@ -72,7 +73,8 @@ TEST_CASE("uniform numbers fill their range evenly", "[random]") {
 TEST_CASE("normal numbers have the moments of the normal distribution", "[random]") {
   for (DType t : {DType::float16, DType::bfloat16, DType::float32, DType::float64}) {
     CAPTURE(name_of(t));
-    const auto v = random_normal({40001}, {.seed = 3, .dtype = t}).astype(DType::float64).to_vector<double>();
+    const auto v =
+        random_normal({40001}, {.seed = 3, .dtype = t}).astype(DType::float64).to_vector<double>();
     double m1 = 0, m2 = 0, m3 = 0, m4 = 0, lag = 0;
     for (std::size_t i = 0; i < v.size(); ++i) {
       REQUIRE(std::isfinite(v[i]));
@@ -100,7 +102,8 @@ TEST_CASE("random arrays of odd shapes and with wrong options", "[random]") {
   CHECK(random_uniform({}, {.seed = 1}).ndim() == 0);
   CHECK(random_uniform({0, 3}).size() == 0);
   CHECK(random_normal({0}).size() == 0);
-  CHECK(random_uniform({3}, {.low = 2, .high = 2}).to_vector<float>() == std::vector<float>{2, 2, 2});
+  CHECK(random_uniform({3}, {.low = 2, .high = 2}).to_vector<float>() ==
+        std::vector<float>{2, 2, 2});
   using Catch::Contains;
   CHECK_THROWS_WITH(random_uniform({2}, {.dtype = DType::int32}), Contains("int32"));
   CHECK_THROWS_WITH(random_uniform({2}, {.low = 1, .high = 0}), Contains("high"));
