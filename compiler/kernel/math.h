@@ -18,7 +18,7 @@ Expr log2(Expr x);
 Expr log10(Expr x);
 Expr log1p(Expr x);
 Expr pow(Expr x, Expr y);
-Expr sin(Expr x);
+Expr sin(Expr x);  ///< as cos and tan: NaN beyond 2^50
 Expr cos(Expr x);
 Expr tan(Expr x);
 Expr arcsin(Expr x);
@@ -45,6 +45,8 @@ struct PhiloxWords {
 };
 PhiloxWords philox(Expr key, Expr stream, Expr counter);
 
+/// The greatest error in units in the last place, subnormal results included. It holds for every
+/// argument, but that sin, cos and tan give NaN beyond 2^50.
 struct MathBound {
   std::string_view name;
   double float32_ulp;
