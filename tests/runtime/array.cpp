@@ -89,7 +89,8 @@ TEST_CASE("an Array without a value says so", "[array]") {
   Array b = {1};
   a = std::move(b);
   CHECK(a.has_value());
-  a = a;
+  const Array& same = a;
+  a = same;
   CHECK(a.size() == 1);
 }
 
