@@ -79,10 +79,11 @@ Expr pow_double(const Format& f, Expr size, Expr y) {
   Builder& b = f.b;
   const Double log = log2_wide(f, size);
   const Expr high = or_edge(f, size, log.high);
-  const Expr power = exponent_of(f, size, y, y * high);
+  const Expr product = y * high;
+  const Expr power = exponent_of(f, size, y, product);
   const Expr bounded = f.at_most(f.at_least(power, f.number(-1100)), f.number(1100));
   const Expr low = b.fma(y, log.low, b.fma(y, log.high, -(y * log.high)));
-  return exp2_wide(f, bounded, b.select(bounded == power, low, f.number(0)));
+  return exp2_wide(f, bounded, b.select(bounded == product, low, f.number(0)));
 }
 
 // |x|^y for float32, by float64 arithmetic.

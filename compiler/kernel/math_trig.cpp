@@ -184,7 +184,7 @@ Expr arctan2(Expr y, Expr x) {
   Expr less = b.select(steep, ax, ay);
   Expr more = b.select(steep, ay, ax);
   // Two infinities are as two ones; two zeros give 0 / 1.
-  const Expr infinite = less == f.infinity();
+  const Expr infinite = (less == f.infinity()) & (more == f.infinity());
   less = b.select(infinite, one, less);
   more = b.select(infinite, one, b.select(more == zero, one, more));
   // Halved where the sum could overflow.
