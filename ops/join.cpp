@@ -1,6 +1,7 @@
 // Operands one after the other.
 #include <fmt/format.h>
 
+#include "croton/error.h"
 #include "croton/tensor.h"
 #include "ops/axes.h"
 #include "ops/build.h"
@@ -100,38 +101,32 @@ std::vector<Array> concatenate_reference(const Node& node, std::span<const Array
 }
 
 /// Operands as variables of their common dtype.
-std::vector<Variable> joined(std::string_view op, const std::vector<Operand>& parts) {
-  if (parts.empty()) graph_error(op, "at least one operand is expected", Loc());
-  std::vector<Variable> values = resolve(op, parts);
+std::vector<Variable> joined(std::string_view op, const Parts& parts) {
+  if (parts.list.empty())
+    throw GraphError(fmt::format("[{}] at least one operand is expected", op));
+  std::vector<Variable> values = resolve(op, parts.list);
   DType dtype = values[0].dtype();
   for (const Variable& value : values) {
     dtype = promote(dtype, value.dtype(), build_settings().numpy_policy);
   }
-  for (Variable& value : values) value = cast_to(value, dtype, parts[0].loc());
+  for (Variable& value : values) value = cast_to(value, dtype, parts.list[0].loc());
   return values;
-}
-
-std::vector<Operand> operands(const std::vector<Variable>& parts, const Loc& loc) {
-  if (parts.empty()) graph_error("concatenate", "at least one operand is expected", loc);
-  std::vector<Operand> result;
-  for (const Variable& part : parts) result.emplace_back(part, loc);
-  return result;
 }
 
 }  // namespace
 
-Variable concatenate(const std::vector<Operand>& parts, int axis) {
+Variable concatenate(const Parts& parts, int axis) {
   std::vector<Variable> values = joined("concatenate", parts);
-  const Loc& loc = parts[0].loc();
+  const Loc& loc = parts.list[0].loc();
   if (values[0].ndim() == 0) graph_error("concatenate", "scalars have no axis; use stack", loc);
   const std::int64_t along = checked_axis("concatenate", axis, values[0].ndim(), loc);
   if (values.size() == 1) return values[0];
   return apply("concatenate", std::move(values), {{"axis", along}}, loc);
 }
 
-Variable stack(const std::vector<Operand>& parts, int axis) {
+Variable stack(const Parts& parts, int axis) {
   std::vector<Variable> values = joined("stack", parts);
-  const Loc& loc = parts[0].loc();
+  const Loc& loc = parts.list[0].loc();
   const int along = checked_axis("stack", axis, values[0].ndim() + 1, loc);
   for (Variable& value : values) {
     if (value.ndim() != values[0].ndim() && along > value.ndim()) {
@@ -141,14 +136,6 @@ Variable stack(const std::vector<Operand>& parts, int axis) {
   }
   if (values.size() == 1) return values[0];
   return apply("concatenate", std::move(values), {{"axis", std::int64_t{along}}}, loc);
-}
-
-Variable concatenate(const std::vector<Variable>& parts, int axis, Loc loc) {
-  return concatenate(operands(parts, loc), axis);
-}
-
-Variable stack(const std::vector<Variable>& parts, int axis, Loc loc) {
-  return stack(operands(parts, loc), axis);
 }
 
 namespace {

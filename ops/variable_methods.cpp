@@ -18,10 +18,6 @@ Variable Variable::transfer(std::string_view context, Loc loc) const {
   return croton::transfer(Operand(*this, loc), context);
 }
 
-Variable Variable::astype(DType dtype, Loc loc) const {
-  return cast_to(Operand(*this, loc).variable(), dtype, loc);
-}
-
 Variable Variable::T(Loc loc) const { return transpose(Operand(*this, loc)); }
 
 Variable Variable::sum(const Axis& axis, const ReduceOptions& options, Loc loc) const {

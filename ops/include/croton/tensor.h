@@ -1,6 +1,8 @@
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "croton/export.h"
@@ -9,6 +11,16 @@
 // Shapes, joining and creation, as in NumPy. Sizes mix numbers and integer scalar Variables, or are
 // one integer vector Variable of known length.
 namespace croton {
+
+/// Operands in a list: {a, b, 0}, or a vector of Variables.
+struct CROTON_API Parts {
+  Parts(std::initializer_list<Operand> parts) : list(parts) {}
+  Parts(std::vector<Operand> parts) : list(std::move(parts)) {}
+  Parts(const std::vector<Variable>& parts, Loc loc = Loc::current()) {
+    for (const Variable& part : parts) list.emplace_back(part, loc);
+  }
+  std::vector<Operand> list;
+};
 
 // Axes.
 /// A new order of axes; -1 inserts one of size 1. Axes that are left out must have size 1, known
@@ -43,13 +55,9 @@ CROTON_API Variable size(const Operand& x);
 
 // Joining. Operands are cast to their common dtype.
 /// Operands one after the other along an axis; other sizes must agree.
-CROTON_API Variable concatenate(const std::vector<Operand>& parts, int axis = 0);
+CROTON_API Variable concatenate(const Parts& parts, int axis = 0);
 /// The same, along a new axis; all sizes must agree.
-CROTON_API Variable stack(const std::vector<Operand>& parts, int axis = 0);
-CROTON_API Variable concatenate(const std::vector<Variable>& parts, int axis = 0,
-                                Loc loc = Loc::current());
-CROTON_API Variable stack(const std::vector<Variable>& parts, int axis = 0,
-                          Loc loc = Loc::current());
+CROTON_API Variable stack(const Parts& parts, int axis = 0);
 /// The operand `times` times, one after the other, along an axis.
 CROTON_API Variable tile(const Operand& x, std::int64_t times, int axis = 0);
 /// Each entry along an axis `times` times.
