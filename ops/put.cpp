@@ -201,8 +201,8 @@ std::vector<Array> put_reference(const Node& node, std::span<const Array> inputs
     std::size_t number = 0;
     for (const T value : reference::values<T>(inputs[1])) {
       Shape to = position.at();
-      std::int64_t index = indices[along ? number : static_cast<std::size_t>(to[axis])];
-      to[axis] = index < 0 ? index + shape[axis] : index;
+      const std::int64_t index = indices[along ? number : static_cast<std::size_t>(to[axis])];
+      to[axis] = reference::checked_index(node.op->name, index, shape[axis]);
       auto&& target = result[static_cast<std::size_t>(reference::flat_index(shape, to))];
       target = add ? static_cast<T>(target + value) : value;
       position.next();
@@ -275,7 +275,7 @@ std::vector<Array> flat_index_reference(const Node& node, std::span<const Array>
     const std::vector<std::int64_t> index =
         reference::values<std::int64_t>(inputs[k].broadcast_to(shape));
     for (std::size_t i = 0; i < index.size(); ++i) {
-      flat[i] = flat[i] * sizes[k] + (index[i] < 0 ? index[i] + sizes[k] : index[i]);
+      flat[i] = flat[i] * sizes[k] + reference::checked_index(node.op->name, index[i], sizes[k]);
     }
   }
   return {result};

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "croton/array.h"
+#include "croton/error.h"
 
 namespace croton::reference {
 
@@ -18,12 +20,7 @@ decltype(auto) with_class(DType dtype, F&& f) {
   return f(bool{});
 }
 
-template <class T>
-constexpr DType class_dtype() {
-  return dtype_of<T>;
-}
-
-/// The elements in row-major order, converted to T. Bools come as bytes, so that there is data().
+/// The elements in row-major order, converted to T.
 template <class T>
 std::vector<T> values(const Array& array) {
   return array.astype(dtype_of<T>).template to_vector<T>();
@@ -53,6 +50,15 @@ inline std::int64_t flat_index(const Shape& shape, const Shape& at) {
   std::int64_t flat = 0;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) flat = flat * shape[axis] + at[axis];
   return flat;
+}
+
+/// An index that may count from the end as one from the front; CallError when it is out of bounds.
+inline std::int64_t checked_index(const std::string& op, std::int64_t index, std::int64_t size) {
+  if (index < -size || index >= size) {
+    throw CallError("[" + op + "] index " + std::to_string(index) +
+                    " is out of bounds for an axis of size " + std::to_string(size));
+  }
+  return index < 0 ? index + size : index;
 }
 
 /// An array of x's dtype and a new shape, whose element at a position is x's element number

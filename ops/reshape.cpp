@@ -47,6 +47,11 @@ void infer_reshape(Infer& infer) {
   }
   const Ratio ratio = reduced_ratio(infer.shape(0), given);
   const std::string clash = "the number of elements does not fit the new shape";
+  Dim have = 1;
+  Dim want = 1;
+  for (const Dim& size : infer.shape(0)) have = have * size;
+  for (const Dim& size : given) want = want * size;
+  if (inferred < 0 && have.is_number() && want.is_number()) infer.equal(have, want, clash);
   if (inferred < 0) {
     infer.equal(ratio.above, ratio.below, clash);
   } else {

@@ -56,7 +56,9 @@ void check_index(Infer& infer, int input, Dim size, std::int64_t axis) {
   if (!is_integer(infer.dtype(input))) {
     infer.fail(fmt::format("indices must be integers: got {}", name_of(infer.dtype(input))));
   }
-  const Array* known = constant_value(infer.variable(input));
+  Variable source = infer.variable(input);
+  while (is_op(source, "broadcast")) source = source.node()->inputs[0];
+  const Array* known = constant_value(source);
   if (known == nullptr || !size.is_number()) return;
   for (const std::int64_t i : known->astype(DType::int64).to_vector<std::int64_t>()) {
     if (i < -size.number() || i >= size.number()) {
@@ -139,10 +141,6 @@ std::vector<Variable> take_grad(const GradArgs& args) {
   return result;
 }
 
-std::int64_t checked_reference_index(std::int64_t index, std::int64_t size) {
-  return index < 0 ? index + size : index;
-}
-
 std::vector<Array> take_reference(const Node& node, std::span<const Array> inputs) {
   const std::vector<std::int64_t>& axes = node.attrs().integers("axes");
   const Shape& shape = inputs[0].shape();
@@ -180,8 +178,9 @@ std::vector<Array> take_reference(const Node& node, std::span<const Array> input
       for (std::size_t i = 0; i < own.size(); ++i) {
         place.push_back(own[i] == 1 ? 0 : at[layout.before + layout.rank - own.size() + i]);
       }
-      source.push_back(checked_reference_index(
-          indices[k][static_cast<std::size_t>(reference::flat_index(own, place))], shape[axis]));
+      source.push_back(reference::checked_index(
+          node.op->name, indices[k][static_cast<std::size_t>(reference::flat_index(own, place))],
+          shape[axis]));
     }
     return reference::flat_index(shape, source);
   })};
@@ -242,8 +241,9 @@ std::vector<Array> along_reference(const Node& node, std::span<const Array> inpu
   const std::vector<std::int64_t> indices = reference::values<std::int64_t>(inputs[1]);
   return {reference::rearrange(inputs[0], result, [&](const Shape& at) {
     Shape source = at;
-    source[axis] = checked_reference_index(
-        indices[static_cast<std::size_t>(reference::flat_index(result, at))], shape[axis]);
+    source[axis] = reference::checked_index(
+        node.op->name, indices[static_cast<std::size_t>(reference::flat_index(result, at))],
+        shape[axis]);
     return reference::flat_index(shape, source);
   })};
 }

@@ -62,10 +62,10 @@ TEST_CASE("slices follow Python for every start, stop and step", "[ops][index]")
         REQUIRE(array_equal(value(z, {{open, v}}), expected));
         if (!start || !stop) continue;
         const Variable symbolic = open(Slice(first, last, step));
-        REQUIRE(array_equal(value(symbolic, {{open, v},
-                                             {first, Array(*start).astype(DType::int32)},
-                                             {last, Array(*stop)}}),
-                            expected));
+        REQUIRE(array_equal(
+            value(symbolic,
+                  {{open, v}, {first, Array(*start).astype(DType::int32)}, {last, Array(*stop)}}),
+            expected));
       }
     }
   }
@@ -120,7 +120,7 @@ TEST_CASE("indices that cannot be are refused", "[ops][index]") {
   CHECK_THROWS_WITH(x(x), Contains("must be an integer: got float64"));
   CHECK_THROWS_WITH(x(lt(x, 0)), Contains("where(mask, a, b)"));
   CHECK_THROWS_WITH(x(Slice(none, none, 0)), Contains("step must not be 0"));
-  CHECK_THROWS_WITH(x(Slice(none, none, x.shape(0))), !Contains("InternalError"));
+  CHECK_THROWS_WITH(x(Slice(none, none, input(DType::int64, {}))), Contains("must be a number"));
   CHECK_THROWS_WITH(x(Slice(floats({}), none)), Contains("start must be an integer scalar"));
   CHECK_THROWS_WITH(x({0, 1}, {0, 1, 2}), Contains("differ in size"));
 }
@@ -140,8 +140,10 @@ TEST_CASE("writing to slices", "[ops][index]") {
   CHECK(array_equal(c(inc_subtensor(x(newaxis, Slice(1, 2), ellipsis), 1))[0].contiguous(),
                     v[0].contiguous()));
   const Variable i = input(DType::int64, {}, "i");
-  CHECK(array_equal(c(set_subtensor(x(Slice(), Slice(i, i + 1), 0), 5), {{i, Array(2)}}).slice(
-                         2, 0, 1).contiguous().reshape({2, 3}),
+  CHECK(array_equal(c(set_subtensor(x(Slice(), Slice(i, i + 1), 0), 5), {{i, Array(2)}})
+                        .slice(2, 0, 1)
+                        .contiguous()
+                        .reshape({2, 3}),
                     Array{{0, 4, 5}, {12, 16, 5}}));
 }
 
@@ -163,8 +165,9 @@ TEST_CASE("writing at arrays of indices", "[ops][index]") {
   check(set_subtensor(x(Slice(1, none), {1}), 7), Array{{0, 1}, {2, 7}, {4, 7}});
   check(inc_subtensor(x(newaxis, {0, 0}), 1), Array{{2, 3}, {2, 3}, {4, 5}});
   const Variable i = input(DType::int64, {}, "i");
-  CHECK(array_equal(value(set_subtensor(x(i), 9), {{x, Array{{0, 1}, {2, 3}}}, {i, Array(1)}}),
-                    Array{{0, 1}, {9, 9}}));
+  CHECK(array_equal(
+      value(set_subtensor(x(i), 9), {{x, Array{{0, 1}, {2, 3}, {4, 5}}}, {i, Array(1)}}),
+      Array{{0, 1}, {9, 9}, {4, 5}}));
 }
 
 TEST_CASE("arrays of indices that are apart are written to in place", "[ops][index]") {
@@ -181,8 +184,8 @@ TEST_CASE("arrays of indices that are apart are written to in place", "[ops][ind
 
 TEST_CASE("what cannot be written to is refused", "[ops][index]") {
   const Variable x = input(DType::float32, {2, 3});
-  CHECK_THROWS_WITH(set_subtensor(x, 0), Contains("[set_subtensor]") &&
-                                             Contains("must be the result of indexing"));
+  CHECK_THROWS_WITH(set_subtensor(x, 0),
+                    Contains("[set_subtensor]") && Contains("must be the result of indexing"));
   CHECK_THROWS_WITH(inc_subtensor(exp(x(0)), 0), Contains("'exp'"));
   CHECK_THROWS_WITH(set_subtensor(x(0), floats({3})), Contains("float64") && Contains("astype"));
   CHECK_THROWS_WITH(set_subtensor(x(0), input(DType::float32, {2, 3})),

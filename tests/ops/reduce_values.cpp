@@ -31,8 +31,8 @@ Array evaluated(Variable (*f)(const Operand&, const Axis&, const ReduceOptions&)
 TEST_CASE("sums over axes", "[ops][reduce]") {
   CHECK(evaluated(sum, cube(), none).item<double>() == 276);
   CHECK(array_equal(evaluated(sum, cube(), 0),
-                    Array{{12., 14., 16., 18.}, {20., 22., 24., 26.}, {28., 30., 32., 34.}}
-                        .astype(DType::float64)));
+                    Array{{12., 14., 16., 18.}, {20., 22., 24., 26.}, {28., 30., 32., 34.}}.astype(
+                        DType::float64)));
   CHECK(array_equal(evaluated(sum, cube(), {0, -1}), Array{60., 92., 124.}.astype(DType::float64)));
   const Array kept = evaluated(sum, cube(), {1}, {.keepdims = true});
   CHECK(kept.shape() == Shape{2, 1, 4});
@@ -65,8 +65,7 @@ TEST_CASE("reductions of nothing", "[ops][reduce]") {
   CHECK(array_equal(evaluated(sum, nothing, 0), Array{0., 0.}.astype(DType::float64)));
   CHECK(array_equal(evaluated(prod, nothing, 0), Array{1., 1.}.astype(DType::float64)));
   CHECK(std::isnan(evaluated(mean, nothing, 0).at<double>({0})));
-  CHECK_THROWS_WITH(max(floats({0, 2}), 0),
-                    Contains("[max]") && Contains("axis 0 has length 0"));
+  CHECK_THROWS_WITH(max(floats({0, 2}), 0), Contains("[max]") && Contains("axis 0 has length 0"));
   CHECK_NOTHROW(max(floats({0, 2}), 1));
 }
 
@@ -149,10 +148,9 @@ TEST_CASE("mean and variance", "[ops][reduce]") {
   CHECK(value(mean(x), values).item<double>() == 11.5);
   CHECK(array_equal(value(mean(x, {1, 2}), values), Array{5.5, 17.5}.astype(DType::float64)));
   // np.var(x, axis=(0, 2), ddof=1)
-  CHECK(allclose(value(var(x, {0, 2}, {.ddof = 1}), values),
-                 Array{42.57142857142857, 42.57142857142857, 42.57142857142857}
-                     .astype(DType::float64),
-                 1e-7));
+  CHECK(allclose(
+      value(var(x, {0, 2}, {.ddof = 1}), values),
+      Array{42.57142857142857, 42.57142857142857, 42.57142857142857}.astype(DType::float64), 1e-7));
   CHECK(value(var(x), values).item<double>() == Approx(47.916666666666664));
   CHECK(value(croton::std(x), values).item<double>() == Approx(6.922186552431729));
   CHECK(value(var(x, 0, {.keepdims = true}), values).shape() == Shape{1, 3, 4});
@@ -187,8 +185,8 @@ TEST_CASE("the gradient of a product knows zeros", "[ops][reduce][grad]") {
   const Values values{{x, Array{{2., 3., 4.}, {2., 0., 4.}, {0., 0., 4.}}.astype(DType::float64)},
                       {y, Array{24., 0., 0.}.astype(DType::float64)},
                       {g, Array{1., 10., 1.}.astype(DType::float64)}};
-  CHECK(array_equal(value(slope, values), Array{{12., 8., 6.}, {0., 80., 0.}, {0., 0., 0.}}.astype(
-                                              DType::float64)));
+  CHECK(array_equal(value(slope, values),
+                    Array{{12., 8., 6.}, {0., 80., 0.}, {0., 0., 0.}}.astype(DType::float64)));
 }
 
 TEST_CASE("every largest element receives the gradient", "[ops][reduce][grad]") {
@@ -199,6 +197,6 @@ TEST_CASE("every largest element receives the gradient", "[ops][reduce][grad]") 
   const Variable slope = y.node()->op->grad({*y.node(), grads, {}})[0];
   const Values values{{x, Array{{1., 5., 2.}, {3., 5., 0.}}.astype(DType::float64)},
                       {g, Array{{1., 2., 3.}}.astype(DType::float64)}};
-  CHECK(array_equal(value(slope, values),
-                    Array{{0., 2., 3.}, {1., 2., 0.}}.astype(DType::float64)));
+  CHECK(
+      array_equal(value(slope, values), Array{{0., 2., 3.}, {1., 2., 0.}}.astype(DType::float64)));
 }

@@ -65,9 +65,9 @@ TEST_CASE("sizes may be symbols", "[ops][shape]") {
   CHECK(array_equal(value(reshape(x, x.shape()), values), counting({4, 6})));
   const Variable sizes = input(DType::int32, {2}, "sizes");
   CHECK(reshape(x, sizes).ndim() == 2);
-  CHECK(array_equal(value(reshape(x, sizes), {{x, counting({4, 6})},
-                                              {sizes, Array{8, 3}.astype(DType::int32)}}),
-                    counting({8, 3})));
+  CHECK(array_equal(
+      value(reshape(x, sizes), {{x, counting({4, 6})}, {sizes, Array{8, 3}.astype(DType::int32)}}),
+      counting({8, 3})));
   CHECK_THROWS_WITH(reshape(x, input(DType::int64, {kAnyDim}, "sizes")),
                     Contains("[reshape]") && Contains("number of axes must be known"));
   CHECK_THROWS_WITH(reshape(x, {floats({}), Size(2)}), Contains("must be an integer scalar"));
