@@ -4,12 +4,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "croton/config.h"
 #include "croton/context_map.h"
+#include "runtime/fork.h"
 #include "runtime/target.h"
 
 namespace croton {
@@ -34,7 +36,7 @@ std::vector<DeviceBackend> default_backends();
 
 /// Devices and contexts, by the flags `contexts`, `device` and `on_missing_device`. Nothing is
 /// opened before the first use of a context; then all bound ones are, or none.
-class Runtime {
+class Runtime final : private ForkAware {
  public:
   explicit Runtime(const Config& config, std::vector<DeviceBackend> backends = default_backends());
   ~Runtime();
@@ -73,8 +75,11 @@ class Runtime {
 
   void open_all();
   std::shared_ptr<Device> open_device(const DeviceName& name);
-  DeviceName missing_device(const DeviceName& name, const std::string& reason, std::string& errors);
+  std::optional<DeviceName> first_gpu() const;
+  std::string failure_text(const std::string& errors) const;
   std::string list_devices() const;
+  void before_fork() noexcept override;
+  void after_fork(bool child) noexcept override;
 
   const Config config_;
   std::vector<DeviceBackend> backends_;
@@ -82,6 +87,7 @@ class Runtime {
   mutable std::mutex mutex_;
   bool opened_ = false;
   std::vector<Bound> bound_;
+  std::string default_context_;
   std::vector<std::pair<DeviceName, std::shared_ptr<Device>>> devices_;
   std::mutex post_mutex_;  ///< held while a call queues work on several contexts
 };

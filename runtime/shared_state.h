@@ -9,6 +9,7 @@
 #include "croton/array.h"
 #include "croton/dtype.h"
 #include "croton/shape.h"
+#include "runtime/fork.h"
 #include "runtime/rw_lock.h"
 
 namespace croton {
@@ -16,7 +17,7 @@ namespace croton {
 class Context;
 class Runtime;
 
-struct SharedState {
+struct SharedState final : private ForkAware {
   std::uint64_t id = 0;  ///< counts up as states are made; calls take locks in this order
   std::string name;      ///< may be empty
   std::string context;   ///< name of the context, as Context::name() has it
@@ -36,8 +37,12 @@ struct SharedState {
   SharedState(const SharedState&) = delete;
   SharedState& operator=(const SharedState&) = delete;
 
-  /// "w", or "shared 3" without a name.
+  /// "w", or "shared variable 3" without a name.
   std::string title() const;
+
+ private:
+  void before_fork() noexcept override {}
+  void after_fork(bool child) noexcept override;
 };
 
 /// A new state on the context called `context`, with a copy of `value`. ConfigError for a context

@@ -1,0 +1,110 @@
+#include "runtime/context.h"
+
+#include <cstring>
+
+namespace croton {
+
+struct Context::Worker {
+  std::mutex mutex;
+  std::condition_variable wake;
+  Job* first = nullptr;  // a list through the jobs, so that queueing one does not malloc
+  Job* last = nullptr;
+  bool stop = false;
+  std::thread thread;
+
+  void loop() {
+    std::unique_lock hold(mutex);
+    for (;;) {
+      wake.wait(hold, [&] { return stop || first != nullptr; });
+      if (first == nullptr) return;
+      Job* job = first;
+      first = job->next_;
+      hold.unlock();
+      job->run();
+      hold.lock();
+    }
+  }
+};
+
+Context::Context(std::string name, std::shared_ptr<Device> device, std::int64_t pool_limit,
+                 bool host)
+    : ForkAware(ForkLevel::context),
+      name_(std::move(name)),
+      device_(std::move(device)),
+      host_(host),
+      queue_(device_->new_queue()),
+      pool_(Pool::make(device_, name_, pool_limit)) {}
+
+Context::~Context() {
+  if (worker_) {
+    {
+      const std::lock_guard hold(worker_->mutex);
+      worker_->stop = true;
+    }
+    worker_->wake.notify_one();
+    worker_->thread.join();
+  }
+  pool_->retire();
+}
+
+void Context::wait() {
+  if (device_->immediate()) return;
+  const std::lock_guard hold(queue_mutex_);
+  const QueueUse use(*queue_);
+  queue_->synchronize();
+}
+
+void Context::copy_to_host(void* target, const void* source, std::size_t bytes) {
+  if (device_->host_memory()) {
+    wait();
+    std::memcpy(target, source, bytes);
+    return;
+  }
+  const std::lock_guard hold(queue_mutex_);
+  const QueueUse use(*queue_);
+  queue_->copy_to_host(target, source, bytes);
+  queue_->synchronize();
+}
+
+void Context::copy_from_host(void* target, const void* source, std::size_t bytes) {
+  if (device_->host_memory()) {
+    std::memcpy(target, source, bytes);
+    return;
+  }
+  const std::lock_guard hold(queue_mutex_);
+  const QueueUse use(*queue_);
+  queue_->copy_from_host(target, source, bytes);
+  queue_->synchronize();
+}
+
+void Context::post(Job* job) {
+  const std::lock_guard start(worker_mutex_);
+  if (!worker_) {
+    worker_ = std::make_unique<Worker>();
+    worker_->thread = std::thread([w = worker_.get()] { w->loop(); });
+  }
+  {
+    const std::lock_guard hold(worker_->mutex);
+    job->next_ = nullptr;
+    (worker_->first != nullptr ? worker_->last->next_ : worker_->first) = job;
+    worker_->last = job;
+  }
+  worker_->wake.notify_one();
+}
+
+void Context::before_fork() noexcept {
+  worker_mutex_.lock();
+  if (worker_) worker_->mutex.lock();
+}
+
+void Context::after_fork(bool child) noexcept {
+  if (worker_) worker_->mutex.unlock();
+  if (child && worker_) {
+    // The thread is not in this process, nor are the calls whose jobs were queued. Its handle must
+    // not be joined, and its condition variable counts a waiter that never comes back.
+    worker_.release();
+  }
+  worker_mutex_.unlock();
+}
+
+}  // namespace croton

@@ -1,0 +1,76 @@
+// A context: a name bound to a device, with a queue, an allocator and a worker of its own.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "croton/array.h"
+#include "runtime/device.h"
+#include "runtime/fork.h"
+#include "runtime/pool.h"
+
+namespace croton {
+
+/// Work for a context's worker. Lives in the working memory of the call that queued it.
+class Job {
+ public:
+  /// On the worker's thread; must not throw.
+  virtual void run() noexcept = 0;
+
+ protected:
+  ~Job() = default;
+
+ private:
+  friend class Context;
+  Job* next_ = nullptr;
+};
+
+class Context final : public ArrayHome, private ForkAware {
+ public:
+  /// `host` is the context "cpu", whose arrays are plain host memory.
+  Context(std::string name, std::shared_ptr<Device> device, std::int64_t pool_limit, bool host);
+  ~Context();
+
+  std::string_view name() const override { return name_; }
+  bool host_accessible() const override { return device_->host_memory(); }
+  /// Returns when the queue is empty.
+  void wait() override;
+  void copy_to_host(void* target, const void* source, std::size_t bytes) override;
+
+  Device& device() const { return *device_; }
+  Queue& queue() const { return *queue_; }
+  Pool& pool() const { return *pool_; }
+  /// What arrays on this context have as their home; nullptr on the host.
+  ArrayHome* array_home() { return host_ ? nullptr : this; }
+  bool is_host() const { return host_; }
+
+  /// Copies host memory to `target`, memory of this context; returns when done.
+  void copy_from_host(void* target, const void* source, std::size_t bytes);
+
+  /// Held while a run of steps uses the queue of a device that is not immediate.
+  std::mutex& queue_mutex() { return queue_mutex_; }
+
+  /// Has the worker run `job` after those before it. The worker starts with its first job.
+  void post(Job* job);
+
+ private:
+  struct Worker;
+
+  void before_fork() noexcept override;
+  void after_fork(bool child) noexcept override;
+
+  const std::string name_;
+  const std::shared_ptr<Device> device_;
+  const bool host_;
+  std::unique_ptr<Queue> queue_;
+  Pool* pool_;
+  std::mutex queue_mutex_;
+  std::mutex worker_mutex_;
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace croton

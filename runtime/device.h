@@ -1,0 +1,122 @@
+// What a backend implements: a device, its queues, and the modules loaded on it. Everything here
+// takes and gives plain memory and program text; arrays, contexts and plans are built on top.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/library.h"
+#include "runtime/target.h"
+
+namespace croton {
+
+/// A kernel of a loaded module: an address on a CPU, a function handle on a GPU.
+using KernelHandle = const void*;
+
+/// Compiled code on a device; kernels stay valid as long as it lives.
+class Module {
+ public:
+  virtual ~Module();
+  /// nullptr when the module has no kernel of that name.
+  virtual KernelHandle kernel(const std::string& name) const = 0;
+};
+
+/// One launch: runs blocks 0 <= b < blocks.
+struct Launch {
+  KernelHandle kernel = nullptr;
+  void* const* buffers = nullptr;
+  std::int32_t buffer_count = 0;
+  const std::int64_t* sizes = nullptr;
+  std::int32_t size_count = 0;
+  std::int64_t blocks = 0;
+  bool parallel = false;          ///< worth more than one thread of a CPU
+  bool checks = false;            ///< the kernel has checks
+  std::int64_t* error = nullptr;  ///< three words of this launch, in memory of the device
+};
+
+/// A point in the work of a queue.
+class Event {
+ public:
+  virtual ~Event();
+};
+
+/// Runs work in the order of the calls. One thread at a time uses a queue, unless the device is
+/// `immediate`.
+class Queue {
+ public:
+  virtual ~Queue();
+
+  /// Before the first and after the last call of one run of steps, on the thread that makes them.
+  virtual void begin() {}
+  virtual void end() noexcept {}
+
+  virtual void launch(const Launch& launch) = 0;
+  virtual void call(const PreparedCall& call, void* const* operands, void* workspace) = 0;
+  /// Between two places of this device's memory, or memory of another device of the same backend.
+  virtual void copy(void* target, const void* source, std::size_t bytes) = 0;
+  virtual void copy_from_host(void* target, const void* source, std::size_t bytes) = 0;
+  virtual void copy_to_host(void* target, const void* source, std::size_t bytes) = 0;
+  virtual void zero(void* target, std::size_t bytes) = 0;
+
+  /// An event after the work so far; nullptr when that work is done.
+  virtual std::unique_ptr<Event> record() { return nullptr; }
+  /// Work from here on runs after `event`, which another queue of the same backend recorded.
+  virtual void wait(const Event& event) { (void)event; }
+  /// Returns when all work is done; throws DeviceError for what failed.
+  virtual void synchronize() {}
+};
+
+/// One run of steps on a queue.
+class QueueUse {
+ public:
+  explicit QueueUse(Queue& queue) : queue_(queue) { queue_.begin(); }
+  ~QueueUse() { queue_.end(); }
+  QueueUse(const QueueUse&) = delete;
+  QueueUse& operator=(const QueueUse&) = delete;
+
+ private:
+  Queue& queue_;
+};
+
+class Device {
+ public:
+  virtual ~Device();
+
+  /// "cpu0", "cuda1", "null"
+  virtual std::string name() const = 0;
+  /// One line for people: model, cores or multiprocessors, memory.
+  virtual std::string description() const = 0;
+  virtual const TargetInfo& target() const = 0;
+
+  /// The host can read and write this device's memory in place.
+  virtual bool host_memory() const = 0;
+  /// Queues run their work before a call returns, and may be used by several threads at once.
+  virtual bool immediate() const = 0;
+  /// Steps write nothing at all: results are filled with zeros.
+  virtual bool pretends() const { return false; }
+
+  /// Memory aligned to 64 bytes (256 on a GPU); nullptr when there is none left.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* memory, std::size_t bytes) noexcept = 0;
+  /// Bytes that are free, for messages; negative when unknown.
+  virtual std::int64_t free_bytes() const { return -1; }
+
+  virtual std::unique_ptr<Queue> new_queue() = 0;
+
+  /// All that decides what `compile` makes of a text besides the text: target and versions.
+  virtual std::string compiler_identity() const = 0;
+  /// Program text to object bytes that `load` takes, now or in another process with the same
+  /// identity. Called from several threads at once.
+  virtual std::string compile(const std::string& text) = 0;
+  virtual std::shared_ptr<Module> load(std::string_view object,
+                                       const std::vector<std::string>& kernels) = 0;
+
+  /// The library function called `name`; nullptr when this device has none.
+  virtual const LibraryFunction* library(std::string_view name) const = 0;
+};
+
+}  // namespace croton

@@ -1,0 +1,78 @@
+#include "runtime/fork.h"
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+namespace croton {
+namespace {
+
+std::atomic<bool> started{false};
+std::atomic<bool> lost{false};
+
+}  // namespace
+
+class ForkRegistry {
+ public:
+  /// Never destroyed: objects of the process unregister whenever they like.
+  static ForkRegistry& get() {
+    static ForkRegistry* const registry = [] {
+      pthread_atfork(before, after_in_parent, after_in_child);
+      return new ForkRegistry;
+    }();
+    return *registry;
+  }
+
+  void add(ForkAware* who) {
+    const std::lock_guard hold(mutex);
+    ForkAware*& first = first_[static_cast<std::size_t>(who->level_)];
+    who->next_ = first;
+    if (first != nullptr) first->previous_ = who;
+    first = who;
+  }
+
+  void remove(ForkAware* who) {
+    const std::lock_guard hold(mutex);
+    ForkAware*& first = first_[static_cast<std::size_t>(who->level_)];
+    (who->previous_ != nullptr ? who->previous_->next_ : first) = who->next_;
+    if (who->next_ != nullptr) who->next_->previous_ = who->previous_;
+  }
+
+  /// Recursive: who makes a ForkAware may hold it as a NoFork.
+  std::recursive_mutex mutex;
+
+ private:
+  static void before() {
+    ForkRegistry& r = get();
+    r.mutex.lock();
+    for (ForkAware* first : r.first_) {
+      for (ForkAware* w = first; w != nullptr; w = w->next_) w->before_fork();
+    }
+  }
+  void after(bool child) {
+    for (auto first = first_.rbegin(); first != first_.rend(); ++first) {
+      for (ForkAware* w = *first; w != nullptr; w = w->next_) w->after_fork(child);
+    }
+    mutex.unlock();
+  }
+  static void after_in_parent() { get().after(false); }
+  static void after_in_child() {
+    lost.store(started.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    get().after(true);
+  }
+
+  std::array<ForkAware*, kForkLevels> first_{};
+};
+
+ForkAware::ForkAware(ForkLevel level) : level_(level) { ForkRegistry::get().add(this); }
+ForkAware::~ForkAware() { ForkRegistry::get().remove(this); }
+
+NoFork::NoFork() { ForkRegistry::get().mutex.lock(); }
+NoFork::~NoFork() { ForkRegistry::get().mutex.unlock(); }
+
+void note_threads() noexcept { started.store(true, std::memory_order_relaxed); }
+bool lost_threads() noexcept { return lost.load(std::memory_order_relaxed); }
+
+}  // namespace croton

@@ -1,0 +1,167 @@
+#include "runtime/pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+
+#include "croton/error.h"
+
+namespace croton {
+namespace {
+
+constexpr std::size_t kSmallest = 64;
+
+std::string readable(std::int64_t bytes) {
+  if (bytes < 0) return "an unknown number of bytes";
+  if (bytes < 10'000) return fmt::format("{} bytes", bytes);
+  const char* const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  int unit = 0;
+  for (; value >= 1024 && unit < 5; ++unit) value /= 1024;
+  return fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+}  // namespace
+
+// Class 8 * e + s holds blocks of 64 * 2^e * (1 + s / 8) bytes, for e = 0 in steps of 64 bytes up
+// to 512.
+int Pool::class_of(std::size_t bytes) {
+  const std::size_t units = std::max<std::size_t>((bytes + kSmallest - 1) / kSmallest, 1);
+  if (units <= 8) return static_cast<int>(units - 1);
+  const int top = std::bit_width(units - 1) - 4;  // units - 1 in [8, 16) << top
+  return static_cast<int>(8 * (top + 1) + static_cast<int>((units - 1) >> top) - 8);
+}
+
+std::size_t Pool::class_bytes(std::size_t bytes) {
+  const int c = class_of(bytes);
+  if (c < 8) return static_cast<std::size_t>(c + 1) * kSmallest;
+  return (static_cast<std::size_t>(c % 8) + 9) << (c / 8 - 1) << 6;
+}
+
+Pool::Pool(std::shared_ptr<Device> device, std::string context, std::int64_t limit)
+    : ForkAware(ForkLevel::pool),
+      device_(std::move(device)),
+      context_(std::move(context)),
+      limit_(limit),
+      host_memory_(device_->host_memory()) {}
+
+Pool::~Pool() = default;
+
+void Pool::retire() noexcept {
+  trim();
+  lock_.lock();
+  retired_ = true;
+  const bool last = statistics_.live_blocks == 0;
+  lock_.unlock();
+  if (last) delete this;
+}
+
+BlockRef Pool::allocate(std::size_t bytes) {
+  if (bytes <= Block::kInlineBytes && host_memory_) return host_block(bytes);
+  if (bytes > (std::size_t{1} << 60)) out_of_memory(bytes);
+  const int c = class_of(bytes);
+  const auto count = static_cast<std::int64_t>(class_bytes(bytes));
+  Block* block;
+  {
+    const std::lock_guard hold(lock_);
+    block = free_[static_cast<std::size_t>(c)];
+    ++statistics_.allocations;
+    if (block != nullptr) {
+      free_[static_cast<std::size_t>(c)] = static_cast<Block*>(block->link);
+      statistics_.cached_bytes -= count;
+    }
+    // Counted before the device is asked, so that a retired pool waits for this block.
+    ++statistics_.live_blocks;
+    statistics_.live_bytes += count;
+    statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.live_bytes);
+  }
+  if (block == nullptr) block = fresh_block(bytes, c);
+  block->bytes = bytes;
+  return BlockRef(block);
+}
+
+Block* Pool::fresh_block(std::size_t bytes, int size_class) {
+  const std::size_t count = class_bytes(bytes);
+  void* memory = device_->allocate(count);
+  if (memory == nullptr) {
+    trim();
+    memory = device_->allocate(count);
+  }
+  {
+    const std::lock_guard hold(lock_);
+    ++statistics_.device_allocations;
+    if (memory == nullptr) {
+      --statistics_.live_blocks;
+      statistics_.live_bytes -= static_cast<std::int64_t>(count);
+    }
+  }
+  if (memory == nullptr) out_of_memory(bytes);
+  Block* block = new_block_header(static_cast<std::byte*>(memory), bytes, this);
+  block->tag = static_cast<std::uint64_t>(size_class);
+  return block;
+}
+
+void Pool::out_of_memory(std::size_t bytes) {
+  const PoolStatistics s = statistics();
+  const std::int64_t free = device_->free_bytes();
+  throw OutOfMemory(fmt::format(
+      "[{}] out of memory on {}: asked for {}, {} in use by this context (at most {} so far){}; "
+      "use "
+      "smaller batches, or delete arrays and functions that are not needed",
+      context_, device_->name(), readable(static_cast<std::int64_t>(bytes)), readable(s.live_bytes),
+      readable(s.peak_bytes),
+      free < 0 ? std::string() : fmt::format(", {} free on the device", readable(free))));
+}
+
+void Pool::release(Block* block) noexcept {
+  const auto c = static_cast<std::size_t>(block->tag);
+  const auto count = static_cast<std::int64_t>(class_bytes(block->bytes));
+  bool last;
+  bool keep;
+  {
+    const std::lock_guard hold(lock_);
+    --statistics_.live_blocks;
+    statistics_.live_bytes -= count;
+    keep = !retired_ && (limit_ == 0 || statistics_.cached_bytes + count <= limit_);
+    if (keep) {
+      block->link = free_[c];
+      free_[c] = block;
+      statistics_.cached_bytes += count;
+    }
+    last = retired_ && statistics_.live_blocks == 0;
+  }
+  if (!keep) {
+    block->link = nullptr;
+    give_back(block);
+  }
+  if (last) delete this;
+}
+
+void Pool::give_back(Block* chain) noexcept {
+  while (chain != nullptr) {
+    Block* next = static_cast<Block*>(chain->link);
+    device_->release(chain->data, class_bytes(chain->bytes));
+    free_block_header(chain);
+    chain = next;
+  }
+}
+
+void Pool::trim() noexcept {
+  std::array<Block*, kClasses> chains;
+  {
+    const std::lock_guard hold(lock_);
+    chains = free_;
+    free_.fill(nullptr);
+    statistics_.cached_bytes = 0;
+  }
+  for (Block* chain : chains) give_back(chain);
+}
+
+PoolStatistics Pool::statistics() const {
+  const std::lock_guard hold(lock_);
+  return statistics_;
+}
+
+}  // namespace croton
