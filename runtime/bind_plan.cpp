@@ -1,0 +1,124 @@
+#include "runtime/bind_plan.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+
+#include "croton/error.h"
+#include "runtime/array_access.h"
+#include "runtime/parallel.h"
+#include "runtime/shared_state.h"
+
+namespace croton {
+namespace {
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+/// Which inputs and shareds decide what the plan looks like, and where inputs are wanted.
+void find_keys(BoundPlan& bound) {
+  const Plan& plan = bound.plan;
+  std::vector<bool> sized(plan.inputs.size() + plan.shareds.size());
+  bound.reads_value.assign(sized.size(), false);
+  for (const DimTable::Term& t : plan.dims.terms()) {
+    if (t.op == DimOp::input_size) sized[at(t.a)] = true;
+    if (t.op == DimOp::input_value) bound.reads_value[at(t.a)] = true;
+  }
+  for (std::size_t s = 0; s < plan.shareds.size(); ++s) {
+    const std::size_t i = plan.inputs.size() + s;
+    if ((sized[i] && plan.shareds[s]->resizable) || bound.reads_value[i]) {
+      bound.keyed_shareds.push_back(static_cast<std::int32_t>(s));
+    }
+  }
+  bound.input_context.assign(plan.inputs.size(), -1);
+  for (const Slot& slot : plan.slots) {
+    if (slot.kind != SlotKind::input) continue;
+    std::int32_t& context = bound.input_context[at(slot.index)];
+    internal_check(context < 0 || context == slot.context, "an input is wanted in two contexts");
+    context = slot.context;
+  }
+}
+
+/// Constants become contiguous, and get a copy in each device memory where a slot has them.
+void place_constants(BoundPlan& bound) {
+  Plan& plan = bound.plan;
+  for (Array& constant : plan.constants) constant = constant.contiguous();
+  for (Slot& slot : plan.slots) {
+    if (slot.kind != SlotKind::constant) continue;
+    Context& context = *bound.contexts[at(slot.context)];
+    if (context.device().host_memory()) continue;
+    const Array& host = plan.constants[at(slot.index)];
+    BlockRef block = context.pool().allocate(host.nbytes());
+    context.copy_from_host(block->data, host.raw_data(), host.nbytes());
+    slot.index = static_cast<std::int32_t>(plan.constants.size());
+    plan.constants.push_back(ArrayAccess::wrap(host.dtype(), host.shape(), std::move(block),
+                                               nullptr, context.array_home()));
+  }
+}
+
+void load_module(BoundPlan& bound, std::size_t index) {
+  const PlanModule& module = bound.plan.modules[index];
+  bound.modules[index] = bound.cache->module(bound.contexts[at(module.context)]->device(),
+                                             module.text, module.kernels, bound.code_key);
+}
+
+void load_modules(BoundPlan& bound) {
+  const Plan& plan = bound.plan;
+  std::vector<bool> later(plan.modules.size());
+  for (const PlanKernel& kernel : plan.kernels) {
+    if (kernel.streaming_module >= 0) later[at(kernel.streaming_module)] = true;
+  }
+  for (const PlanKernel& kernel : plan.kernels) later[at(kernel.module)] = false;
+  std::vector<std::size_t> now;
+  for (std::size_t m = 0; m < plan.modules.size(); ++m) {
+    if (!later[m]) now.push_back(m);
+  }
+  bound.modules.resize(plan.modules.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&](std::exception_ptr& failure) {
+    try {
+      for (std::size_t i; (i = next++) < now.size();) load_module(bound, now[i]);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  std::exception_ptr here, there;
+  std::thread helper;
+  if (now.size() > 1 && available_cores() > 1) helper = std::thread(work, std::ref(there));
+  work(here);
+  if (helper.joinable()) helper.join();
+  if (here) std::rethrow_exception(here);
+  if (there) std::rethrow_exception(there);
+}
+
+}  // namespace
+
+KernelHandle BoundPlan::streaming_kernel(std::int32_t kernel) {
+  const PlanKernel& k = plan.kernels[at(kernel)];
+  const std::size_t m = at(k.streaming_module);
+  if (!modules[m]) load_module(*this, m);
+  const KernelHandle handle = modules[m]->kernel(k.name);
+  internal_check(handle != nullptr, "a module lacks the streaming form of a kernel");
+  return handle;
+}
+
+std::unique_ptr<BoundPlan> bind_plan(Runtime& runtime, Plan plan, const Config& config) {
+  auto bound = std::make_unique<BoundPlan>();
+  bound->plan = std::move(plan);
+  bound->title = bound->plan.name.empty() ? "function" : bound->plan.name;
+  bound->cache = &runtime.kernel_cache();
+  bound->code_key = config.code_key();
+  for (const std::string& name : bound->plan.contexts) {
+    bound->contexts.push_back(&runtime.context(name));
+  }
+  find_keys(*bound);
+  place_constants(*bound);
+  load_modules(*bound);
+  for (const PlanKernel& kernel : bound->plan.kernels) {
+    bound->kernels.push_back(bound->modules[at(kernel.module)]->kernel(kernel.name));
+    internal_check(bound->kernels.back() != nullptr, "a module lacks one of its kernels");
+  }
+  return bound;
+}
+
+}  // namespace croton

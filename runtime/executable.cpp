@@ -1,0 +1,275 @@
+#include "runtime/executable.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "croton/error.h"
+#include "runtime/arguments.h"
+#include "runtime/array_access.h"
+#include "runtime/bind_plan.h"
+#include "runtime/frame.h"
+#include "runtime/runtime.h"
+#include "runtime/shared_state.h"
+
+namespace croton {
+namespace {
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+/// A shared variable of the plan and how a call locks it.
+struct Locked {
+  SharedState* state;
+  bool exclusive;
+};
+
+/// The locks of a call, in order of ids.
+class SharedLocks {
+ public:
+  explicit SharedLocks(std::span<const Locked> shareds) : shareds_(shareds) {
+    for (const Locked& s : shareds_) {
+      if (s.exclusive) {
+        s.state->lock.lock();
+      } else {
+        s.state->lock.lock_shared();
+      }
+    }
+  }
+  ~SharedLocks() { release(); }
+  SharedLocks(const SharedLocks&) = delete;
+  SharedLocks& operator=(const SharedLocks&) = delete;
+
+  void release() noexcept {
+    for (const Locked& s : shareds_) {
+      if (s.exclusive) {
+        s.state->lock.unlock();
+      } else {
+        s.state->lock.unlock_shared();
+      }
+    }
+    shareds_ = {};
+  }
+
+ private:
+  std::span<const Locked> shareds_;
+};
+
+}  // namespace
+
+struct Executable::Impl final : private ForkAware {
+  std::shared_ptr<Runtime> runtime;
+  std::unique_ptr<BoundPlan> bound;
+  std::vector<Locked> shareds;
+  std::size_t most_specialised = 64;
+
+  /// The frame of the latest call: a call with the same shapes takes it without any lock.
+  std::atomic<Frame*> latest{nullptr};
+  std::mutex mutex;  ///< of all below
+  std::vector<std::shared_ptr<Specialised>> specialised;
+  std::shared_ptr<const Specialised> last_made_or_used;
+  std::uint64_t clock = 0;
+  std::int64_t specialisations = 0;
+  std::int64_t frames = 0;
+  std::int64_t copied_arguments = 0;
+  std::atomic<std::int64_t> calls{0};
+
+  Impl(std::shared_ptr<Runtime> the_runtime, Plan plan, const Config& config);
+  ~Impl();
+
+  void run(std::span<const Array> arguments, std::span<Array> results);
+  bool matches(const Frame& frame, std::span<const Array> arguments) const;
+  Frame* take_frame(std::span<const Array> arguments);
+  void give_back(Frame* frame) noexcept;
+  void put_idle(Frame* frame) noexcept;
+  std::shared_ptr<Specialised> specialise(std::vector<std::int64_t> key);
+  void check_lost() const;
+  void update(Frame& frame, std::span<const Array> arguments);
+
+  void before_fork() noexcept override { mutex.lock(); }
+  void after_fork(bool) noexcept override { mutex.unlock(); }
+};
+
+Executable::Impl::Impl(std::shared_ptr<Runtime> the_runtime, Plan plan, const Config& config)
+    : ForkAware(ForkLevel::executable),
+      runtime(std::move(the_runtime)),
+      bound(bind_plan(*runtime, std::move(plan), config)),
+      most_specialised(static_cast<std::size_t>(config.plan_cache_size())) {
+  const Plan& p = bound->plan;
+  for (const auto& state : p.shareds) shareds.push_back({state.get(), false});
+  for (const PlanUpdate& u : p.updates) shareds[at(u.shared)].exclusive = true;
+  std::sort(shareds.begin(), shareds.end(),
+            [](const Locked& a, const Locked& b) { return a.state->id < b.state->id; });
+  for (std::size_t i = 1; i < shareds.size(); ++i) {
+    internal_check(shareds[i - 1].state != shareds[i].state, "a shared variable twice in a plan");
+  }
+}
+
+Executable::Impl::~Impl() {
+  if (Frame* frame = latest.exchange(nullptr, std::memory_order_acquire)) put_idle(frame);
+}
+
+bool Executable::Impl::matches(const Frame& frame, std::span<const Array> arguments) const {
+  const Specialised& s = frame.plan;
+  if (arguments.size() != s.arguments.size()) return false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!fits(arguments[i], s.arguments[i])) return false;
+  }
+  for (std::size_t k = 0; k < s.shareds.size(); ++k) {
+    if (!fits(bound->plan.shareds[at(bound->keyed_shareds[k])]->value, s.shareds[k])) return false;
+  }
+  return true;
+}
+
+void Executable::Impl::put_idle(Frame* frame) noexcept {
+  // May be the last that kept the specialised plan, which owns its idle frames.
+  std::shared_ptr<Specialised> keep = std::move(frame->keep);
+  const std::lock_guard hold(mutex);
+  keep->last_used = ++clock;
+  keep->idle.emplace_back(frame);
+}
+
+void Executable::Impl::give_back(Frame* frame) noexcept {
+  frame->clear();
+  Frame* expected = nullptr;
+  if (!latest.compare_exchange_strong(expected, frame, std::memory_order_release,
+                                      std::memory_order_relaxed)) {
+    put_idle(frame);
+  }
+}
+
+std::shared_ptr<Specialised> Executable::Impl::specialise(std::vector<std::int64_t> key) {
+  for (const auto& s : specialised) {
+    if (s->key == key) {
+      s->last_used = ++clock;
+      return s;
+    }
+  }
+  auto made = std::make_shared<Specialised>(*bound, std::move(key));
+  ++specialisations;
+  if (specialised.size() >= most_specialised) {
+    specialised.erase(
+        std::min_element(specialised.begin(), specialised.end(),
+                         [](const auto& a, const auto& b) { return a->last_used < b->last_used; }));
+  }
+  made->last_used = ++clock;
+  specialised.push_back(made);
+  return made;
+}
+
+/// A frame for shapes other than those of the latest call, or for a second thread.
+Frame* Executable::Impl::take_frame(std::span<const Array> arguments) {
+  std::vector<std::int64_t> key = plan_key(*bound, arguments);
+  const std::lock_guard hold(mutex);
+  const std::shared_ptr<Specialised> s = specialise(std::move(key));
+  last_made_or_used = s;
+  if (!s->idle.empty()) {
+    Frame* frame = s->idle.back().release();
+    s->idle.pop_back();
+    frame->keep = s;
+    return frame;
+  }
+  ++frames;
+  s->idle.reserve(static_cast<std::size_t>(frames));
+  return new Frame(*bound, s);
+}
+
+void Executable::Impl::check_lost() const {
+  for (const Locked& s : shareds) {
+    if (s.state->lost.empty()) continue;
+    throw DeviceError("[" + bound->title + "] the value of " + s.state->title() +
+                      " was lost: " + s.state->lost + "; give it a new one with set_value");
+  }
+}
+
+void Executable::Impl::update(Frame& frame, std::span<const Array> arguments) {
+  const auto& updates = bound->plan.updates;
+  for (std::size_t u = 0; u < updates.size(); ++u) {
+    const Leaving& leaving = frame.plan.updates[u];
+    frame.updated[u] = frame.value(leaving, arguments);
+    if (leaving.place.source == Place::Source::argument) {
+      // The caller may have borrowed that memory from somebody.
+      Context& home = *bound->plan.shareds[at(updates[u].shared)]->home;
+      const Array& from = frame.updated[u];
+      BlockRef block = home.pool().allocate(from.nbytes());
+      if (home.device().host_memory()) {
+        home.copy_from_host(block->data, from.raw_data(), from.nbytes());
+      } else {
+        const std::lock_guard hold(home.queue_mutex());
+        const QueueUse use(home.queue());
+        home.queue().copy(block->data, from.raw_data(), from.nbytes());
+        home.queue().synchronize();
+      }
+      frame.updated[u] =
+          ArrayAccess::wrap(leaving.dtype, leaving.shape, std::move(block), nullptr, leaving.home);
+    }
+  }
+  // Nothing below can fail.
+  for (std::size_t u = 0; u < updates.size(); ++u) {
+    std::swap(bound->plan.shareds[at(updates[u].shared)]->value, frame.updated[u]);
+  }
+}
+
+void Executable::Impl::run(std::span<const Array> arguments, std::span<Array> results) {
+  SharedLocks locks(shareds);
+  if (!shareds.empty()) check_lost();
+  Frame* frame = latest.exchange(nullptr, std::memory_order_acquire);
+  std::vector<Array> placed;
+  if (frame == nullptr || !matches(*frame, arguments)) {
+    if (frame != nullptr) put_idle(frame);
+    check_arguments(*bound, arguments);
+    int copied = 0;
+    placed = placed_arguments(*bound, arguments, copied);
+    frame = take_frame(placed);
+    arguments = placed;
+    if (copied > 0) {
+      const std::lock_guard hold(mutex);
+      copied_arguments += copied;
+    }
+  }
+  struct Guard {
+    Impl& impl;
+    Frame* frame;
+    ~Guard() { impl.give_back(frame); }
+  } guard{*this, frame};
+  frame->prepare(arguments);
+  frame->execute(runtime->post_mutex_);
+  for (std::size_t o = 0; o < results.size(); ++o) {
+    results[o] = frame->value(frame->plan.outputs[o], arguments);
+  }
+  if (!bound->plan.updates.empty()) update(*frame, arguments);
+  calls.fetch_add(1, std::memory_order_relaxed);
+  locks.release();
+}
+
+Executable::Executable(std::shared_ptr<Runtime> runtime, Plan plan, const Config& config)
+    : impl_(std::make_unique<Impl>(std::move(runtime), std::move(plan), config)) {}
+
+Executable::~Executable() = default;
+
+const Plan& Executable::plan() const { return impl_->bound->plan; }
+
+void Executable::run(std::span<const Array> arguments, std::span<Array> results) const {
+  internal_check(results.size() == impl_->bound->plan.outputs.size(),
+                 "as many results as a plan has outputs");
+  impl_->run(arguments, results);
+}
+
+PlanStatistics Executable::statistics() const {
+  const std::lock_guard hold(impl_->mutex);
+  PlanStatistics s;
+  if (impl_->last_made_or_used) s = impl_->last_made_or_used->statistics;
+  s.calls = impl_->calls.load(std::memory_order_relaxed);
+  s.specialisations = impl_->specialisations;
+  s.specialised = static_cast<std::int64_t>(impl_->specialised.size());
+  s.frames = impl_->frames;
+  s.copied_arguments = impl_->copied_arguments;
+  return s;
+}
+
+std::string Executable::to_text() const {
+  const std::lock_guard hold(impl_->mutex);
+  return impl_->last_made_or_used ? impl_->last_made_or_used->to_text(*impl_->bound)
+                                  : std::string();
+}
+
+}  // namespace croton

@@ -1,0 +1,322 @@
+#include "runtime/frame.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "croton/error.h"
+#include "runtime/array_access.h"
+#include "runtime/shared_state.h"
+
+namespace croton {
+namespace {
+
+/// Arenas up to this size stay with their frame; larger ones go back to the pool after each call.
+constexpr std::int64_t kKeptArena = 256 << 10;
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+/// The steps of one context, for its worker.
+class Frame::Segment final : public Job {
+ public:
+  Segment(Frame& frame, std::int32_t context) : frame_(frame), context_(context) {}
+  std::int32_t context() const { return context_; }
+  void run() noexcept override {
+    try {
+      frame_.run_segment(context_);
+    } catch (...) {
+      frame_.fail();
+    }
+    // Last: from here on the frame may be in use by another call.
+    if (frame_.running_.fetch_sub(1, std::memory_order_acq_rel) == 1) frame_.running_.notify_all();
+  }
+
+ private:
+  Frame& frame_;
+  const std::int32_t context_;
+};
+
+Frame::Frame(const BoundPlan& the_bound, std::shared_ptr<Specialised> specialised)
+    : bound(the_bound), keep(std::move(specialised)), plan(*keep) {
+  results.resize(plan.results.size());
+  updated.resize(plan.updates.size());
+  table_ = plan.table;
+  arenas_.resize(bound.contexts.size());
+  arena_at_.resize(bound.contexts.size());
+  errors_.resize(3 * at(plan.error_groups));
+  device_errors_.resize(bound.contexts.size());
+  for (const SpecialisedStep& step : plan.steps) {
+    Launch launch = step.launch;
+    launch.buffers = table_.data() + step.arguments;
+    launch.error = errors_.data() + 3 * step.error;
+    launches_.push_back(launch);
+  }
+  if (!plan.on_caller) {
+    signals_ = std::make_unique<std::atomic<std::uint32_t>[]>(bound.plan.steps.size());
+    events_.resize(bound.plan.steps.size());
+    for (const std::int32_t c : plan.active) {
+      segments_.push_back(std::make_unique<Segment>(*this, c));
+    }
+  }
+  for (const std::int32_t c : plan.active) {
+    Context& context = *bound.contexts[at(c)];
+    if (context.device().host_memory()) continue;
+    device_errors_[at(c)] = context.pool().allocate(errors_.size() * sizeof(std::int64_t));
+    fetched_errors_.resize(errors_.size());
+    for (std::size_t i = 0; i < launches_.size(); ++i) {
+      if (plan.steps[i].context != c) continue;
+      launches_[i].error =
+          reinterpret_cast<std::int64_t*>(device_errors_[at(c)]->data) + 3 * plan.steps[i].error;
+    }
+  }
+}
+
+Frame::~Frame() = default;
+
+void Frame::take_arenas() {
+  bool moved = false;
+  for (std::size_t c = 0; c < arenas_.size(); ++c) {
+    if (plan.arena_bytes[c] == 0) continue;
+    if (!arenas_[c]) {
+      arenas_[c] =
+          bound.contexts[c]->pool().allocate(static_cast<std::size_t>(plan.arena_bytes[c]));
+    }
+    moved |= arenas_[c]->data != arena_at_[c];
+    arena_at_[c] = arenas_[c]->data;
+    if (plan.pretends) {
+      std::memset(arenas_[c]->data, 0, static_cast<std::size_t>(plan.arena_bytes[c]));
+    }
+  }
+  if (!moved) return;
+  for (const Patch& p : plan.arena_patches) {
+    table_[at(p.position)] = arena_at_[at(p.place.index)] + p.place.offset;
+  }
+}
+
+void Frame::prepare(std::span<const Array> arguments) {
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    const ResultBlock& wanted = plan.results[r];
+    results[r] = bound.contexts[at(wanted.context)]->pool().allocate(wanted.bytes);
+    if (plan.pretends) std::memset(results[r]->data, 0, wanted.bytes);
+  }
+  if (!plan.arena_patches.empty()) take_arenas();
+  for (const Patch& p : plan.patches) {
+    void*& address = table_[at(p.position)];
+    switch (p.place.source) {
+      case Place::Source::argument:
+        address = ArrayAccess::impl(arguments[at(p.place.index)])->data;
+        break;
+      case Place::Source::shared:
+        address = ArrayAccess::impl(bound.plan.shareds[at(p.place.index)]->value)->data;
+        break;
+      case Place::Source::result:
+        address = results[at(p.place.index)]->data;
+        break;
+      case Place::Source::constant:
+      case Place::Source::arena:
+        break;  // filled in already
+    }
+  }
+}
+
+void Frame::run_step(std::size_t index, Queue& queue) {
+  const SpecialisedStep& step = plan.steps[index];
+  void* const* operands = table_.data() + step.arguments;
+  switch (step.kind) {
+    case Step::Kind::launch:
+      if (step.launch.blocks > 0) queue.launch(launches_[index]);
+      break;
+    case Step::Kind::library:
+      queue.call(*step.call, operands, step.workspace < 0 ? nullptr : table_[at(step.workspace)]);
+      break;
+    case Step::Kind::copy: {
+      if (step.bytes == 0) break;
+      const Step& copy = bound.plan.steps[at(step.index)];
+      const auto bytes = static_cast<std::size_t>(step.bytes);
+      const auto device = [&](std::int32_t slot) -> Device& {
+        return bound.contexts[at(bound.plan.slots[at(slot)].context)]->device();
+      };
+      if (device(copy.slots[0]).host_memory()) {
+        queue.copy_to_host(operands[0], operands[1], bytes);
+      } else if (device(copy.slots[1]).host_memory()) {
+        // The source is the host, whose queue cannot reach the target's memory.
+        bound.contexts[at(bound.plan.slots[at(copy.slots[0])].context)]->copy_from_host(
+            operands[0], operands[1], bytes);
+      } else {
+        queue.copy(operands[0], operands[1], bytes);
+      }
+      break;
+    }
+  }
+}
+
+void Frame::run_on_caller() {
+  if (plan.steps.empty()) return;
+  Context& first = *bound.contexts[at(plan.active.front())];
+  if (!first.device().immediate()) {
+    const std::lock_guard hold(first.queue_mutex());
+    const QueueUse use(first.queue());
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) run_step(i, first.queue());
+    first.queue().synchronize();
+    return;
+  }
+  if (plan.uses_threads) first.queue().begin();
+  try {
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      run_step(i, bound.contexts[at(plan.steps[i].context)]->queue());
+    }
+  } catch (...) {
+    if (plan.uses_threads) first.queue().end();
+    throw;
+  }
+  if (plan.uses_threads) first.queue().end();
+}
+
+void Frame::await(std::int32_t step) const {
+  const std::atomic<std::uint32_t>& signal = signals_[at(step)];
+  while (signal.load(std::memory_order_acquire) == 0) signal.wait(0, std::memory_order_acquire);
+}
+
+void Frame::fail() noexcept {
+  const std::lock_guard hold(failure_mutex_);
+  if (!failure_) failure_ = std::current_exception();
+  failed_.store(true, std::memory_order_release);
+}
+
+void Frame::run_segment(std::int32_t c) {
+  Context& context = *bound.contexts[at(c)];
+  Queue& queue = context.queue();
+  std::unique_lock<std::mutex> hold(context.queue_mutex(), std::defer_lock);
+  if (!context.device().immediate()) hold.lock();
+  const QueueUse use(queue);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const SpecialisedStep& step = plan.steps[i];
+    if (step.context != c) continue;
+    for (const std::int32_t w : step.waits) {
+      await(w);
+      if (events_[at(w)]) queue.wait(*events_[at(w)]);
+    }
+    // After a failure nothing more runs, but who waits must hear.
+    if (!failed_.load(std::memory_order_acquire)) {
+      try {
+        run_step(i, queue);
+      } catch (...) {
+        fail();
+      }
+    }
+    if (step.signals) {
+      events_[at(step.index)] = queue.record();
+      signals_[at(step.index)].store(1, std::memory_order_release);
+      signals_[at(step.index)].notify_all();
+    }
+  }
+  queue.synchronize();
+}
+
+void Frame::run_on_workers(std::mutex& post_mutex) {
+  for (std::size_t s = 0; s < bound.plan.steps.size(); ++s) {
+    signals_[s].store(0, std::memory_order_relaxed);
+  }
+  failed_.store(false, std::memory_order_relaxed);
+  failure_ = nullptr;
+  running_.store(static_cast<std::int32_t>(segments_.size()), std::memory_order_release);
+  {
+    // All workers must see the calls in one order, or two calls could wait for each other.
+    const std::lock_guard hold(post_mutex);
+    for (const auto& segment : segments_)
+      bound.contexts[at(segment->context())]->post(segment.get());
+  }
+  for (std::int32_t n = running_.load(std::memory_order_acquire); n != 0;
+       n = running_.load(std::memory_order_acquire)) {
+    running_.wait(n, std::memory_order_acquire);
+  }
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Frame::zero_errors() {
+  std::memset(errors_.data(), 0, errors_.size() * sizeof(std::int64_t));
+  for (const std::int32_t c : plan.active) {
+    if (!device_errors_[at(c)]) continue;
+    Context& context = *bound.contexts[at(c)];
+    const std::lock_guard hold(context.queue_mutex());
+    const QueueUse use(context.queue());
+    context.queue().zero(device_errors_[at(c)]->data, errors_.size() * sizeof(std::int64_t));
+  }
+}
+
+void Frame::check_errors() {
+  for (const std::int32_t c : plan.active) {
+    if (!device_errors_[at(c)]) continue;
+    bound.contexts[at(c)]->copy_to_host(fetched_errors_.data(), device_errors_[at(c)]->data,
+                                        errors_.size() * sizeof(std::int64_t));
+    for (std::size_t i = 0; i < errors_.size(); ++i) {
+      if (errors_[i] == 0) errors_[i] = fetched_errors_[i];
+    }
+  }
+  for (std::int32_t g = 0; g < plan.error_groups; ++g) {
+    if (errors_[3 * at(g)] != 0) throw_check(g);
+  }
+}
+
+void Frame::throw_check(std::int32_t group) const {
+  const std::int64_t* words = errors_.data() + 3 * at(group);
+  if (words[0] < 0) {
+    throw OutOfMemory(
+        fmt::format("[{}] the host has no memory for the scratch space of a kernel", bound.title));
+  }
+  const Step& step = bound.plan.steps[at(plan.checked_steps[at(group)])];
+  const auto& messages = bound.plan.kernels[at(step.kernel)].checks;
+  internal_check(static_cast<std::size_t>(words[0]) <= messages.size(), "an unknown check failed");
+  std::string message =
+      filled(filled(messages[static_cast<std::size_t>(words[0] - 1)], "value", words[1]), "bound",
+             words[2]);
+  if (!message.starts_with('[')) {
+    message = fmt::format("[{}] {}", step.label.empty() ? bound.title : step.label, message);
+  }
+  throw CallError(message);
+}
+
+void Frame::execute(std::mutex& post_mutex) {
+  zero_errors();
+  if (plan.on_caller) {
+    run_on_caller();
+  } else {
+    run_on_workers(post_mutex);
+  }
+  check_errors();
+}
+
+Array Frame::value(const Leaving& leaving, std::span<const Array> arguments) const {
+  const auto wrap_like = [&](const Array& source) {
+    const ArrayImpl& impl = *ArrayAccess::impl(source);
+    if (impl.home == leaving.home && impl.shape == leaving.shape) return source;
+    return ArrayAccess::wrap(leaving.dtype, leaving.shape, impl.block, impl.data, leaving.home);
+  };
+  switch (leaving.place.source) {
+    case Place::Source::result:
+      return ArrayAccess::wrap(leaving.dtype, leaving.shape, results[at(leaving.place.index)],
+                               nullptr, leaving.home);
+    case Place::Source::argument:
+      return wrap_like(arguments[at(leaving.place.index)]);
+    case Place::Source::shared:
+      return wrap_like(bound.plan.shareds[at(leaving.place.index)]->value);
+    case Place::Source::constant:
+      return wrap_like(bound.plan.constants[at(leaving.place.index)]);
+    case Place::Source::arena:
+      break;
+  }
+  throw InternalError("internal error: a temporary cannot leave a call");
+}
+
+void Frame::clear() noexcept {
+  for (BlockRef& block : results) block.reset();
+  for (Array& array : updated) array = Array();
+  converted.clear();
+  for (std::size_t c = 0; c < arenas_.size(); ++c) {
+    if (arenas_[c] && plan.arena_bytes[c] > kKeptArena) arenas_[c].reset();
+  }
+}
+
+}  // namespace croton

@@ -1,0 +1,69 @@
+// The working memory of one call of a specialised plan; kept and used again.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "runtime/context.h"
+#include "runtime/specialize.h"
+
+namespace croton {
+
+struct Frame {
+  Frame(const BoundPlan& bound, std::shared_ptr<Specialised> specialised);
+  ~Frame();
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  /// Fills in addresses and takes memory for results and temporaries.
+  void prepare(std::span<const Array> arguments);
+  /// Runs all steps; throws the first thing that went wrong once nothing runs any more.
+  void execute(std::mutex& post_mutex);
+  /// The value that leaves the call.
+  Array value(const Leaving& leaving, std::span<const Array> arguments) const;
+  /// Gives up what belongs to one call; keeps the rest.
+  void clear() noexcept;
+
+  const BoundPlan& bound;
+  std::shared_ptr<Specialised> keep;  ///< while a call holds the frame
+  const Specialised& plan;
+  std::vector<BlockRef> results;
+  std::vector<Array> updated;    ///< new values, then old ones
+  std::vector<Array> converted;  ///< arguments that had to be copied
+
+ private:
+  class Segment;
+
+  void take_arenas();
+  void run_step(std::size_t step, Queue& queue);
+  void run_on_caller();
+  void run_on_workers(std::mutex& post_mutex);
+  void run_segment(std::int32_t context);
+  void await(std::int32_t step) const;
+  void fail() noexcept;
+  void zero_errors();
+  void check_errors();
+  [[noreturn]] void throw_check(std::int32_t group) const;
+
+  std::vector<void*> table_;
+  std::vector<Launch> launches_;
+  std::vector<BlockRef> arenas_;         ///< by context
+  std::vector<std::byte*> arena_at_;     ///< what the table was filled in for
+  std::vector<std::int64_t> errors_;     ///< three words a group
+  std::vector<BlockRef> device_errors_;  ///< by context, where the host's cannot be used
+  std::vector<std::int64_t> fetched_errors_;
+  std::unique_ptr<std::atomic<std::uint32_t>[]> signals_;  ///< by step of the plan
+  std::vector<std::unique_ptr<Event>> events_;
+  std::vector<std::unique_ptr<Segment>> segments_;
+  std::atomic<std::int32_t> running_{0};
+  std::atomic<bool> failed_{false};
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace croton
