@@ -103,6 +103,7 @@ void Nvrtc::bind() {
     return reject(path + " does not answer");
   }
   library_.report().version = fmt::format("{}.{}", major, minor);
+  minimal_ = major >= 13;  // 7 ms a program
   capabilities_.resize(static_cast<std::size_t>(count));
   symbols_.arch_list(capabilities_.data());
   std::sort(capabilities_.begin(), capabilities_.end());
@@ -153,6 +154,7 @@ NvrtcModule Nvrtc::compile(const std::string& source, const std::string& name, N
   if (result != kSuccess) fail(result, "");
 
   std::vector<std::string> texts = {"--gpu-architecture=" + target.text()};
+  if (minimal_) texts.emplace_back("--minimal");
   texts.insert(texts.end(), options.begin(), options.end());
   std::vector<const char*> pointers;
   for (const std::string& text : texts) pointers.push_back(text.c_str());

@@ -81,6 +81,7 @@ class Nvrtc {
   Library library_;
   NvrtcSymbols symbols_;
   std::vector<int> capabilities_;
+  bool minimal_ = false;  // whether it can leave out the parts of CUDA that no kernel uses
 };
 
 }  // namespace croton::cuda

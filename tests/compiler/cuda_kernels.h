@@ -37,6 +37,9 @@ std::vector<KernelCase> arithmetic_cases();
 /// checks.
 std::vector<KernelCase> structure_cases();
 
+/// The mathematical functions and random words of kernel/math.h.
+std::vector<KernelCase> math_cases();
+
 template <class T>
 Bytes bytes_of(const std::vector<T>& values) {
   Bytes bytes(values.size() * sizeof(T));

@@ -58,3 +58,8 @@ TEST_CASE("NVRTC compiles every structure", "[cuda]") {
   if (skipped("compiling every structure")) return;
   compile_all(test::structure_cases(), {75, 80, 90, 100});
 }
+
+TEST_CASE("NVRTC compiles every mathematical function", "[cuda]") {
+  if (skipped("compiling mathematical functions")) return;
+  compile_all(test::math_cases(), {75, 80, 90, 100});
+}

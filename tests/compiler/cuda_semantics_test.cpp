@@ -73,3 +73,5 @@ TEST_CASE("emitted arithmetic means what the kernel language says", "[cuda]") {
 TEST_CASE("emitted structures mean what the kernel language says", "[cuda]") {
   compare(test::structure_cases());
 }
+
+TEST_CASE("mathematical functions give the same bits", "[cuda]") { compare(test::math_cases()); }
