@@ -47,6 +47,7 @@ Environment read_environment() {
   } else {
     result.cache_home = "/tmp/cache-" + std::to_string(getuid());
   }
+  result.cuda_path = variable("CUDA_PATH").value_or(variable("CUDA_HOME").value_or(""));
   return result;
 }
 

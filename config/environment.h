@@ -13,6 +13,7 @@ struct Environment {
   std::optional<std::vector<std::string>> rc_files;  // CROTONRC, where it is set
   std::string home;                                  // HOME, else the user's entry in passwd
   std::string cache_home;                            // XDG_CACHE_HOME, else ~/.cache
+  std::string cuda_path;                             // CUDA_PATH, else CUDA_HOME
 };
 
 /// Reads it; the only place of Croton that does.

@@ -6,7 +6,15 @@
 
 #include <utility>
 
+#include "config/environment.h"
+
 namespace croton::cuda {
+
+LibrarySearch search_from_environment() {
+  LibrarySearch search;
+  search.cuda_path = read_environment().cuda_path;
+  return search;
+}
 
 std::string LibraryReport::text() const {
   if (usable) return fmt::format("{} {} ({})", name, version.empty() ? "found" : version, path);

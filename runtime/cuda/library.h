@@ -16,6 +16,9 @@ struct LibrarySearch {
   bool loader = true;  ///< whether the loader's own places come first
 };
 
+/// The search with the toolkit that the environment names.
+LibrarySearch search_from_environment();
+
 /// What became of the search for one library.
 struct LibraryReport {
   std::string name;  ///< for people: "NVRTC"

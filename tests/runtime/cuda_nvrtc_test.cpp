@@ -42,6 +42,17 @@ TEST_CASE("a missing NVRTC says where it was looked for", "[cuda]") {
   CHECK_THROWS_AS(nvrtc.target_for(90), DeviceError);
 }
 
+TEST_CASE("the environment names the toolkit", "[cuda]") {
+  const auto path_with = [](const char* path, const char* home) {
+    path ? setenv("CUDA_PATH", path, 1) : unsetenv("CUDA_PATH");
+    home ? setenv("CUDA_HOME", home, 1) : unsetenv("CUDA_HOME");
+    return search_from_environment().cuda_path;
+  };
+  CHECK(path_with(nullptr, nullptr) == "");
+  CHECK(path_with(nullptr, "/opt/home") == "/opt/home");
+  CHECK(path_with("/opt/path", "/opt/home") == "/opt/path");
+}
+
 TEST_CASE("a file that is no library, or not NVRTC, is not usable", "[cuda]") {
   std::string folder = (std::filesystem::temp_directory_path() / "croton_nvrtc_XXXXXX").string();
   REQUIRE(mkdtemp(folder.data()));
