@@ -1,0 +1,51 @@
+// Fusion decides which nodes share a kernel. A group is what becomes one kernel (or, for a
+// reduction over everything or over leading axes, a kernel and the one that folds its partial
+// results), one library call, one copy, or one view.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/graph/graph.h"
+#include "compiler/plan/shapes.h"
+
+namespace croton {
+
+enum class GroupKind : std::uint8_t {
+  map,      ///< elementwise over a domain
+  row,      ///< stages over the reduced axes, one row of the kept axes after the other
+  reduce,   ///< folds over everything, or over axes before the last: partial results, then a fold
+  kernel,   ///< one op with a kernel of its own
+  library,
+  copy,
+  view,
+};
+
+struct Group {
+  GroupKind kind = GroupKind::map;
+  std::vector<const Node*> nodes;    ///< members, oldest first
+  std::vector<Variable> outputs;     ///< values that others need
+  const std::string* context = nullptr;
+
+  // map, row, reduce: the domain. Axes that folds reduce are marked.
+  std::vector<Dim> domain;
+  std::vector<bool> reduced;
+  /// For each member: the domain axis of each of its axes, -1 where its size is 1. Members that are
+  /// read through another index map than this one are in `displaced` instead.
+  std::unordered_map<const Node*, std::vector<int>> axes;
+  std::unordered_set<const Node*> displaced;
+
+  bool contains(const Node* node) const { return axes.contains(node) || displaced.contains(node); }
+};
+
+/// The most nodes in one group.
+inline constexpr std::size_t kGroupLimit = 256;
+
+/// The groups of a graph in an order in which each comes after those that it needs. Every node but
+/// leaves is in one group, except index maps and constants' casts that each user computes itself.
+/// With `fuse` false each node is a group of its own.
+std::vector<Group> fuse(const Graph& graph, const Shapes& shapes, bool fuse);
+
+}  // namespace croton

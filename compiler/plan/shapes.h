@@ -1,0 +1,40 @@
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/graph/graph.h"
+#include "compiler/graph/infer.h"
+#include "runtime/dim.h"
+#include "runtime/plan.h"
+
+namespace croton {
+
+/// The sizes of every value of a graph as terms over the sizes of the function's inputs, and the
+/// equalities that each call must satisfy.
+class Shapes {
+ public:
+  /// Works out all sizes. Shared variables are numbered after the inputs in the terms of `dims`, in
+  /// the order of `shareds`. GraphError where sizes clash, or depend on a value that is computed.
+  Shapes(const Graph& graph, std::span<const Variable> shareds, DimTable& dims);
+
+  const std::vector<DimType>& of(const Node* node) const { return types_.at(node); }
+  const DimType& of(const Variable& v) const { return of(v.node())[v.output()]; }
+  /// Product of the sizes.
+  Dim numel(const Variable& v) const;
+
+  DimTable& dims() const { return dims_; }
+  std::vector<PlanCheck> checks() const { return checks_; }
+
+ private:
+  void infer_all(const Graph& graph);
+  Dim value_of(const Variable& v);
+
+  DimTable& dims_;
+  std::unordered_map<const Node*, int> leaves_;  ///< input or shared -> number in the terms
+  std::unordered_map<const Node*, std::vector<DimType>> types_;
+  std::vector<PlanCheck> checks_;
+  bool collect_ = false;
+};
+
+}  // namespace croton
