@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <queue>
+
+#include "compiler/fuse/grower.h"
+#include "compiler/fuse/group.h"
+#include "compiler/graph/op.h"
+#include "croton/error.h"
+
+namespace croton {
+
+FusionGraph::FusionGraph(const Graph& graph, const Shapes& shapes) : shapes(shapes) {
+  order = graph.order();
+  for (std::size_t i = 0; i < order.size(); ++i) number.emplace(order[i], static_cast<int>(i));
+  users.resize(order.size());
+  is_output.resize(order.size());
+  group_of.assign(order.size(), -1);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (const Variable& input : order[i]->inputs) {
+      users[number.at(input.node())].push_back(static_cast<int>(i));
+    }
+  }
+  for (const Variable& output : graph.outputs) is_output[number.at(output.node())] = true;
+}
+
+bool is_fusible(const Node* node) {
+  const OpDef& op = *node->op;
+  return (op.form == OpForm::scalar || op.element != nullptr || op.fold) && !op.view &&
+         node->outputs.size() == 1;
+}
+
+namespace {
+
+GroupKind kind_of(const Node* node) {
+  const OpDef& op = *node->op;
+  if (op.view) return GroupKind::view;
+  if (op.form == OpForm::move) return GroupKind::copy;
+  if (op.form == OpForm::library) return GroupKind::library;
+  if (op.kernel != nullptr) return GroupKind::kernel;
+  if (!is_fusible(node)) {
+    throw InternalError("the op '" + op.name + "' has no lowering");
+  }
+  return GroupKind::map;
+}
+
+/// Groups in an order in which each comes after those that it reads from, older ones first.
+std::vector<Group> sorted(std::vector<Group> groups, const FusionGraph& fusion) {
+  const std::size_t count = groups.size();
+  std::vector<std::vector<int>> users(count);
+  std::vector<int> waiting(count, 0);
+  std::vector<int> age(count, 0);
+  for (std::size_t g = 0; g < count; ++g) {
+    std::unordered_set<int> needs;
+    for (const Node* node : groups[g].nodes) {
+      age[g] = std::max(age[g], fusion.number.at(node));
+      for (const Variable& input : node->inputs) {
+        const int other = fusion.group_of[fusion.number.at(input.node())];
+        if (other >= 0 && other != static_cast<int>(g)) needs.insert(other);
+      }
+    }
+    waiting[g] = static_cast<int>(needs.size());
+    for (const int other : needs) users[other].push_back(static_cast<int>(g));
+  }
+  using Entry = std::pair<int, int>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  for (std::size_t g = 0; g < count; ++g) {
+    if (waiting[g] == 0) ready.emplace(age[g], static_cast<int>(g));
+  }
+  std::vector<Group> result;
+  result.reserve(count);
+  while (!ready.empty()) {
+    const int g = ready.top().second;
+    ready.pop();
+    for (const int user : users[g]) {
+      if (--waiting[user] == 0) ready.emplace(age[user], user);
+    }
+    result.push_back(std::move(groups[g]));
+  }
+  internal_check(result.size() == count, "fusion made groups that need one another");
+  return result;
+}
+
+/// The values of a group that somebody outside needs.
+void set_outputs(Group& group, int id, const FusionGraph& fusion) {
+  for (const Node* node : group.nodes) {
+    const int i = fusion.number.at(node);
+    bool needed = fusion.is_output[i];
+    for (const int user : fusion.users[i]) needed = needed || fusion.group_of[user] != id;
+    if (!needed) continue;
+    for (std::size_t k = 0; k < node->outputs.size(); ++k) {
+      group.outputs.push_back(node->out(static_cast<int>(k)));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Group> fuse(const Graph& graph, const Shapes& shapes, bool fuse) {
+  FusionGraph fusion(graph, shapes);
+  std::vector<Group> groups;
+  for (int i = static_cast<int>(fusion.order.size()) - 1; i >= 0; --i) {
+    const Node* node = fusion.order[i];
+    if (node->op->form == OpForm::leaf || fusion.group_of[i] >= 0) continue;
+    const GroupKind kind = kind_of(node);
+    if (kind == GroupKind::map) {
+      Grower grower(fusion, groups, fuse);
+      if (fuse && grower.join_sibling(i)) continue;
+      groups.emplace_back();
+      grower.start(static_cast<int>(groups.size()) - 1, i);
+      continue;
+    }
+    fusion.group_of[i] = static_cast<int>(groups.size());
+    Group& group = groups.emplace_back();
+    group.kind = kind;
+    group.nodes = {node};
+    group.context = node->context;
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    std::sort(groups[g].nodes.begin(), groups[g].nodes.end(),
+              [](const Node* a, const Node* b) { return a->id < b->id; });
+    set_outputs(groups[g], static_cast<int>(g), fusion);
+  }
+  return sorted(std::move(groups), fusion);
+}
+
+}  // namespace croton

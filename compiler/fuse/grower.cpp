@@ -1,0 +1,364 @@
+#include "compiler/fuse/grower.h"
+
+#include <algorithm>
+
+#include "compiler/graph/op.h"
+
+namespace croton {
+namespace {
+
+/// From this many scalar operations an element on, computing a value again costs more than
+/// reading it.
+constexpr int kExpensive = 6;
+/// Distinct operands of one kernel, so that its arguments fit every launch interface.
+constexpr std::size_t kOperandLimit = 32;
+constexpr std::size_t kSearchLimit = 2000;
+
+std::vector<int> fold_axes(const Node* fold) {
+  const auto& list = fold->attrs().integers("axes");
+  return {list.begin(), list.end()};
+}
+
+bool is_reduced(const Node* fold, int axis) {
+  const auto& list = fold->attrs().integers("axes");
+  return std::find(list.begin(), list.end(), axis) != list.end();
+}
+
+/// The reduction runs along the last axis that counts, so that its operand is read contiguously.
+bool folds_last_axis(const Node* fold, const Shapes& shapes) {
+  const std::vector<Dim>& shape = shapes.of(fold->inputs[0]).shape;
+  for (int axis = static_cast<int>(shape.size()) - 1; axis >= 0; --axis) {
+    if (!shape[axis].is(1)) return is_reduced(fold, axis);
+  }
+  return true;
+}
+
+bool keeps_an_axis(const Group& group) {
+  for (std::size_t axis = 0; axis < group.domain.size(); ++axis) {
+    if (!group.reduced[axis] && !group.domain[axis].is(1)) return true;
+  }
+  return false;
+}
+
+bool has_reduced(const Group& group) {
+  return std::find(group.reduced.begin(), group.reduced.end(), true) != group.reduced.end();
+}
+
+}  // namespace
+
+void Grower::start(int id, int root) {
+  id_ = id;
+  const Node* node = fusion_.order[root];
+  Group& g = group();
+  g.context = node->context;
+  const std::vector<Dim>& shape =
+      node->op->fold ? fusion_.shapes.of(node->inputs[0]).shape : fusion_.shapes.of(node)[0].shape;
+  g.domain = shape;
+  g.reduced.assign(shape.size(), false);
+  std::vector<int> axes;
+  if (node->op->fold) {
+    const bool keepdims = node->attrs().integer("keepdims") != 0;
+    for (const int axis : fold_axes(node)) g.reduced[axis] = true;
+    for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+      if (g.reduced[axis]) {
+        if (keepdims) axes.push_back(-1);
+      } else {
+        axes.push_back(shape[axis].is(1) ? -1 : axis);
+      }
+    }
+    g.kind = folds_last_axis(node, fusion_.shapes) && keeps_an_axis(g) ? GroupKind::row
+                                                                       : GroupKind::reduce;
+  } else {
+    for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+      axes.push_back(shape[axis].is(1) ? -1 : axis);
+    }
+  }
+  g.axes.emplace(node, std::move(axes));
+  add(root);
+  if (fuse_) grow();
+}
+
+void Grower::add(int node) {
+  fusion_.group_of[node] = id_;
+  group().nodes.push_back(fusion_.order[node]);
+  for (const Variable& input : fusion_.order[node]->inputs) {
+    candidates_.push(fusion_.number.at(input.node()));
+  }
+}
+
+void Grower::grow() {
+  int last = -1;
+  while (!candidates_.empty()) {
+    const int producer = candidates_.top();
+    candidates_.pop();
+    if (producer == last) continue;
+    last = producer;
+    if (group().nodes.size() >= kGroupLimit) return;
+    if (try_join(producer)) add(producer);
+  }
+}
+
+bool Grower::operand_axes(const Node* user, int operand, std::vector<int>& axes) const {
+  const auto found = group().axes.find(user);
+  if (found == group().axes.end()) return false;
+  const std::vector<int>& mine = found->second;
+  const std::vector<Dim>& shape = fusion_.shapes.of(user->inputs[operand]).shape;
+  axes.assign(shape.size(), -1);
+  if (user->op->form == OpForm::scalar) {
+    const std::size_t skip = mine.size() - shape.size();
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      if (!shape[axis].is(1)) axes[axis] = mine[axis + skip];
+    }
+  } else if (user->op->name == "dimshuffle") {
+    const auto& order = user->attrs().integers("order");
+    for (std::size_t axis = 0; axis < order.size(); ++axis) {
+      if (order[axis] >= 0) axes[order[axis]] = mine[axis];
+    }
+  } else if (user->op->fold) {
+    // The reduced axes of the domain stand in the order of the fold's own.
+    const bool keepdims = user->attrs().integer("keepdims") != 0;
+    std::size_t kept = 0;
+    std::size_t next_reduced = 0;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      if (!is_reduced(user, static_cast<int>(axis))) {
+        axes[axis] = mine[kept++];
+        continue;
+      }
+      if (keepdims) ++kept;
+      if (shape[axis].is(1)) continue;
+      while (next_reduced < group().domain.size() &&
+             (!group().reduced[next_reduced] || group().domain[next_reduced].is(1))) {
+        ++next_reduced;
+      }
+      if (next_reduced == group().domain.size()) return false;
+      axes[axis] = static_cast<int>(next_reduced++);
+    }
+  } else {
+    return false;
+  }
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (axes[axis] >= 0 && !group().domain[axes[axis]].same(shape[axis])) return false;
+    if (axes[axis] < 0 && !shape[axis].is(1)) return false;
+  }
+  return true;
+}
+
+bool Grower::covers_domain(const std::vector<int>& axes) const {
+  for (int axis = 0; axis < static_cast<int>(group().domain.size()); ++axis) {
+    if (group().domain[axis].is(1)) continue;
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) return false;
+  }
+  return true;
+}
+
+bool Grower::can_be_output(const Node* node, const std::vector<int>& axes) const {
+  if (node->op->fold || covers_domain(axes)) return true;
+  if (!has_reduced(group())) return false;
+  // A value of the kept axes alone is written once a row.
+  for (int axis = 0; axis < static_cast<int>(group().domain.size()); ++axis) {
+    if (group().domain[axis].is(1)) continue;
+    const bool present = std::find(axes.begin(), axes.end(), axis) != axes.end();
+    if (present == group().reduced[axis]) return false;
+  }
+  return true;
+}
+
+bool Grower::try_join(int number) {
+  const Node* node = fusion_.order[number];
+  if (fusion_.group_of[number] >= 0 || !is_fusible(node) || node->op->form == OpForm::leaf) {
+    return false;
+  }
+  if (node->context != group().context) return false;
+
+  std::vector<int> axes;
+  bool aligned = true;
+  bool first = true;
+  bool outside = false;
+  for (const int user : fusion_.users[number]) {
+    if (fusion_.group_of[user] != id_) {
+      outside = true;
+      continue;
+    }
+    const Node* member = fusion_.order[user];
+    for (int k = 0; k < static_cast<int>(member->inputs.size()); ++k) {
+      if (member->inputs[k].node() != node) continue;
+      std::vector<int> mine;
+      if (!operand_axes(member, k, mine)) {
+        aligned = false;
+      } else if (first) {
+        axes = std::move(mine);
+        first = false;
+      } else if (mine != axes) {
+        aligned = false;
+      }
+    }
+  }
+  const bool wanted = outside || fusion_.is_output[number];
+  if (!aligned) {
+    if (wanted || node->op->fold || node->op->cost >= kExpensive) return false;
+    group().displaced.insert(node);
+    return true;
+  }
+  if (wanted && !can_be_output(node, axes)) return false;
+  if (outside && path_leads_back(number, id_)) return false;
+  if (node->op->fold) {
+    if (!join_fold(node, axes)) return false;
+  } else if (node->op->cost >= kExpensive && !can_be_output(node, axes)) {
+    return false;  // would be computed again and again
+  }
+  group().axes.emplace(node, std::move(axes));
+  return true;
+}
+
+bool Grower::join_fold(const Node* fold, const std::vector<int>& axes) {
+  Group& g = group();
+  std::vector<int> kept = axes;
+  kept.erase(std::remove(kept.begin(), kept.end(), -1), kept.end());
+  std::vector<int> sorted_kept = kept;
+  std::sort(sorted_kept.begin(), sorted_kept.end());
+  if (std::adjacent_find(sorted_kept.begin(), sorted_kept.end()) != sorted_kept.end()) return false;
+
+  std::vector<Dim> sizes;  // what the fold reduces
+  const std::vector<Dim>& shape = fusion_.shapes.of(fold->inputs[0]).shape;
+  for (const int axis : fold_axes(fold)) {
+    if (!shape[axis].is(1)) sizes.push_back(shape[axis]);
+  }
+  std::vector<int> rest;  // domain axes that the fold's result does not have
+  for (int axis = 0; axis < static_cast<int>(g.domain.size()); ++axis) {
+    if (!g.domain[axis].is(1) &&
+        std::find(kept.begin(), kept.end(), axis) == kept.end()) {
+      rest.push_back(axis);
+    }
+  }
+  const bool had_reduced = has_reduced(g);
+  if (!had_reduced && rest.empty()) {
+    // The group so far works on results of the fold: the domain gains the reduced axes.
+    for (const Dim& size : sizes) {
+      g.domain.push_back(size);
+      g.reduced.push_back(true);
+    }
+    g.kind = folds_last_axis(fold, fusion_.shapes) && keeps_an_axis(g) ? GroupKind::row
+                                                                       : GroupKind::reduce;
+    return true;
+  }
+  if (rest.size() != sizes.size()) return false;
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    if (!g.domain[rest[i]].same(sizes[i])) return false;
+    if (had_reduced && !g.reduced[rest[i]]) return false;
+  }
+  if (had_reduced) {
+    // In a kernel that folds partial results, no fold can use another one's result: all users of
+    // this one must come after the folds, on the kept axes alone.
+    if (g.kind == GroupKind::row) return folds_last_axis(fold, fusion_.shapes);
+    for (const int user : fusion_.users[fusion_.number.at(fold)]) {
+      const Node* member = fusion_.order[user];
+      if (!g.contains(member)) continue;
+      const auto found = g.axes.find(member);
+      if (found == g.axes.end()) return false;
+      for (const int axis : found->second) {
+        if (axis >= 0 && g.reduced[axis]) return false;
+      }
+      if (member->op->fold) return false;
+    }
+    return true;
+  }
+  if (!folds_last_axis(fold, fusion_.shapes)) return false;
+  if (sorted_kept.empty()) return false;  // one row: it would run on one thread
+  for (const int axis : rest) g.reduced[axis] = true;
+  g.kind = GroupKind::row;
+  return true;
+}
+
+bool Grower::path_leads_back(int producer, int id) const {
+  std::vector<int> todo;
+  std::unordered_set<int> seen;
+  const auto visit = [&](const Node* node) {
+    for (const Variable& input : node->inputs) {
+      const int number = fusion_.number.at(input.node());
+      if (number >= producer && fusion_.group_of[number] != id && seen.insert(number).second) {
+        todo.push_back(number);
+      }
+    }
+  };
+  for (const Node* member : groups_[id].nodes) {
+    for (const Variable& input : member->inputs) {
+      const int number = fusion_.number.at(input.node());
+      // Direct reads of the producer are what joining it serves.
+      if (number > producer && fusion_.group_of[number] != id && seen.insert(number).second) {
+        todo.push_back(number);
+      }
+    }
+  }
+  std::unordered_set<int> groups_seen;
+  while (!todo.empty()) {
+    if (seen.size() > kSearchLimit) return true;
+    const int number = todo.back();
+    todo.pop_back();
+    if (number == producer) return true;
+    const int other = fusion_.group_of[number];
+    if (other < 0) {
+      visit(fusion_.order[number]);
+    } else if (groups_seen.insert(other).second) {
+      for (const Node* member : groups_[other].nodes) visit(member);
+    }
+  }
+  return false;
+}
+
+bool Grower::join_sibling(int root) {
+  const Node* node = fusion_.order[root];
+  if (node->op->fold || node->op->form != OpForm::scalar) return false;
+  const std::vector<Dim>& shape = fusion_.shapes.of(node)[0].shape;
+  // Groups that read one of the operands are the ones worth joining.
+  for (const Variable& input : node->inputs) {
+    for (const int user : fusion_.users[fusion_.number.at(input.node())]) {
+      const int other = fusion_.group_of[user];
+      if (other < 0) continue;
+      const Group& g = groups_[other];
+      if (g.kind != GroupKind::map || g.context != node->context ||
+          g.nodes.size() >= kGroupLimit || g.domain.size() != shape.size()) {
+        continue;
+      }
+      bool equal = true;
+      for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        equal = equal && g.domain[axis].same(shape[axis]);
+      }
+      if (!equal || path_leads_back(root, other)) continue;
+      // The other way round: the root must not need the group.
+      id_ = other;
+      std::vector<int> todo{root};
+      std::unordered_set<int> seen;
+      bool needs = false;
+      int oldest = root;
+      for (const Node* member : g.nodes) oldest = std::min(oldest, fusion_.number.at(member));
+      std::unordered_set<int> groups_seen;
+      while (!todo.empty() && !needs) {
+        const int number = todo.back();
+        todo.pop_back();
+        if (seen.size() > kSearchLimit) needs = true;
+        std::vector<const Node*> expand{fusion_.order[number]};
+        const int of = fusion_.group_of[number];
+        if (of == other) needs = true;
+        if (of >= 0 && groups_seen.insert(of).second) expand = groups_[of].nodes;
+        for (const Node* above : expand) {
+          for (const Variable& in : above->inputs) {
+            const int next = fusion_.number.at(in.node());
+            if (next >= oldest && seen.insert(next).second) todo.push_back(next);
+          }
+        }
+      }
+      if (needs) continue;
+      std::vector<int> axes;
+      for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+        axes.push_back(shape[axis].is(1) ? -1 : axis);
+      }
+      group().axes.emplace(node, std::move(axes));
+      add(root);
+      grow();
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace croton

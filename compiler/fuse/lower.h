@@ -1,0 +1,129 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/fuse/group.h"
+#include "compiler/graph/lowering.h"
+#include "compiler/kernel/builder.h"
+
+namespace croton {
+
+/// One loop of a kernel: domain axes that run together (outer to inner) because every operand is
+/// read along them with one stride.
+struct DomainLoop {
+  std::vector<int> axes;
+  Dim size = 1;
+  bool reduced = false;
+};
+
+/// A read or write of memory that is a sum of loop counters times sizes.
+struct Access {
+  std::vector<Dim> coefficient;  ///< one a domain axis
+};
+
+/// The loops of a group's domain, outer to inner, from how its operands are read. Axes of size 1
+/// have none.
+std::vector<DomainLoop> merge_axes(const Group& group, const std::vector<Access>& accesses,
+                                   const std::vector<bool>& used_alone);
+
+/// Turns values of a group into kernel code where the scheduler asks for them.
+class GroupLowering {
+ public:
+  /// `buffers`: the values in memory, in the order of the kernel's arguments; the first `written`
+  /// are written. In a survey (no buffers given) the reads are only recorded.
+  GroupLowering(const Group& group, const Shapes& shapes, kernel::Builder& builder);
+
+  /// Evaluates everything at unmerged loops to learn what is read, and how.
+  void survey();
+  const std::vector<Access>& accesses() const { return accesses_; }
+  const std::vector<bool>& used_alone() const { return used_alone_; }
+  const std::vector<Variable>& reads() const { return reads_; }
+  /// Operands whose every read is at the element that the domain's loops stand at.
+  bool reads_in_place(const Variable& v) const;
+
+  // Set-up of a kernel proper.
+  void set_loops(std::vector<DomainLoop> loops);
+  const std::vector<DomainLoop>& loops() const { return loops_; }
+  int declare(const Variable& v, bool written, int aliases = -1);
+  int declare_partial(DType dtype, bool written);
+  int buffer_of(const Variable& v) const { return buffers_.at(v); }
+
+  // Loop counters, as the scheduler opens loops. `lane` marks the loop of the open `lanes`: its
+  // counter is start + the lanes' own counter.
+  void set_counter(int loop, kernel::Expr value);
+  void set_lane(int loop, kernel::Expr start, kernel::Expr counter);
+  void clear_lane();
+
+  // Values made in a region are forgotten when it ends.
+  void open() { memo_.emplace_back(); }
+  void close() { memo_.pop_back(); }
+
+  kernel::Expr size(Dim dim);  ///< as an int64 value
+  const std::vector<DimRef>& size_arguments() const { return size_arguments_; }
+
+  /// A member's value (or an operand's) at the domain's position.
+  kernel::Expr aligned(const Variable& v);
+  kernel::Expr at(const Variable& v, const std::vector<Position>& position, kernel::Expr mask = {});
+  /// Where member `node` stands in the domain.
+  std::vector<Position> position_of(const Node* node) const;
+  /// Where operand k of a member stands; only for elementwise members, dimshuffle and folds.
+  std::vector<Position> operand_position(const Node* node, int k) const;
+  /// Writes an output at the domain's position.
+  void store(const Variable& v, kernel::Expr value);
+  void store_at(int buffer, const Position& linear, kernel::Expr value);
+  kernel::Expr load_at(int buffer, DType dtype, const Position& linear);
+  Position linear(const Variable& v, const std::vector<Position>& position);
+
+  /// Computes, where the code stands now, all members (and reads their operands) that depend on
+  /// none of the loops marked in `open` as not yet running; so that inner loops find them.
+  void hoist(const std::vector<bool>& running);
+
+  void set_fold(const Node* fold, kernel::Expr value) { folds_[fold] = value; }
+  bool has_fold(const Node* fold) const { return folds_.contains(fold); }
+  /// From here on the value of a member is read from that buffer (block-local or output).
+  void set_cached(const Node* node, int buffer, Position linear) {
+    cached_[node] = {buffer, std::move(linear)};
+  }
+
+  const Group& group;
+  const Shapes& shapes;
+  kernel::Builder& b;
+
+ private:
+  friend class ElementLowering;
+  struct Cached {
+    int buffer;
+    Position linear;
+  };
+  kernel::Expr compute(const Node* node, const std::vector<Position>& position, kernel::Expr mask);
+  kernel::Expr read(const Variable& v, const std::vector<Position>& position, kernel::Expr mask);
+  kernel::Expr value(const Position& position);
+  kernel::Expr axis_value(int axis);
+  std::string key(const Variable& v, const std::vector<Position>& position, kernel::Expr mask) const;
+  bool depends_on_unready(const Node* node, const std::vector<bool>& running) const;
+
+  bool survey_ = true;
+  std::vector<Access> accesses_;
+  std::vector<bool> used_alone_;
+  std::vector<Variable> reads_;
+  VariableMap<bool> in_place_;
+  std::vector<DomainLoop> loops_;
+  std::vector<int> loop_of_axis_;
+  std::vector<kernel::Expr> counters_;  ///< one a loop (survey: one an axis)
+  int lane_loop_ = -1;
+  kernel::Expr lane_start_;
+  VariableMap<int> buffers_;
+  std::vector<std::unordered_map<std::string, kernel::Expr>> memo_;
+  std::unordered_map<const Node*, kernel::Expr> folds_;
+  std::unordered_map<const Node*, Cached> cached_;
+  std::vector<DimRef> size_arguments_;
+  std::unordered_map<DimRef, int> size_index_;
+};
+
+/// a fold b, as the scheduler combines partial results.
+kernel::Expr combine(kernel::Builder& b, kernel::Fold fold, kernel::Expr x, kernel::Expr y);
+kernel::Expr identity(kernel::Builder& b, kernel::Fold fold, DType dtype);
+
+}  // namespace croton
