@@ -241,7 +241,15 @@ Expr GroupLowering::at(const Variable& v, const std::vector<Position>& position,
 }
 
 Expr GroupLowering::compute(const Node* node, const std::vector<Position>& position, Expr mask) {
-  internal_check(!node->op->fold, "a reduction is used before it is done");
+  if (node->op->fold) {
+    // Only over axes of size 1: the value itself, at index 0.
+    for (const std::int64_t axis : node->attrs().integers("axes")) {
+      internal_check(shapes.of(node->inputs[0]).shape[axis].is(1),
+                     "a reduction is used before it is done");
+    }
+    if (node->outputs[0].dtype != node->inputs[0].dtype()) return b.i64(0);
+    return at(node->inputs[0], operand_position(node, 0), mask);
+  }
   if (node->op->form != OpForm::scalar) {
     std::vector<DimType> in;
     for (const Variable& input : node->inputs) in.push_back(shapes.of(input));

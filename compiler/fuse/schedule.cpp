@@ -1,0 +1,203 @@
+#include "compiler/fuse/schedule.h"
+
+#include "compiler/graph/op.h"
+#include "croton/error.h"
+
+namespace croton {
+
+using kernel::Binary;
+using kernel::Expr;
+
+Scheduled schedule(const Group& group, const Shapes& shapes, const TargetInfo& target) {
+  switch (group.kind) {
+    case GroupKind::map: return schedule_map(group, shapes, target);
+    case GroupKind::row: return schedule_row(group, shapes, target);
+    case GroupKind::reduce: return schedule_reduce(group, shapes, target);
+    case GroupKind::kernel: return schedule_own(group, shapes);
+    case GroupKind::library:
+    case GroupKind::copy:
+    case GroupKind::view: break;
+  }
+  throw InternalError("this kind of group has no kernel");
+}
+
+Survey survey(const Group& group, const Shapes& shapes) {
+  kernel::Builder scratch;
+  GroupLowering lowering(group, shapes, scratch);
+  lowering.survey();
+  Survey result;
+  result.loops = merge_axes(group, lowering.accesses(), lowering.used_alone());
+  result.reads = lowering.reads();
+  for (const Variable& read : result.reads) result.in_place[read] = lowering.reads_in_place(read);
+  return result;
+}
+
+Dim extent(const std::vector<DomainLoop>& loops, std::size_t first, std::size_t last) {
+  Dim product = 1;
+  for (std::size_t i = first; i < last; ++i) product = product * loops[i].size;
+  return product;
+}
+
+void set_counters(GroupLowering& lowering, std::size_t first, std::size_t last, Expr index) {
+  for (std::size_t i = last; i-- > first;) {
+    if (i == first) {
+      lowering.set_counter(static_cast<int>(i), index);
+      return;
+    }
+    const Expr size = lowering.size(lowering.loops()[i].size);
+    lowering.set_counter(static_cast<int>(i), index % size);
+    index = index / size;
+  }
+}
+
+Dim ceil_div(Dim a, Dim b) { return floor_div(a + b - Dim(1), b); }
+
+std::int64_t cost_of(const Group& group) {
+  std::int64_t cost = 1;
+  for (const Node* node : group.nodes) cost += node->op->cost;
+  return cost;
+}
+
+std::vector<KernelBuffer> declare_buffers(GroupLowering& lowering,
+                                          const std::vector<Variable>& outputs,
+                                          const std::vector<Variable>& reads,
+                                          const std::vector<int>& aliases) {
+  std::vector<KernelBuffer> buffers;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    lowering.declare(outputs[i], true, aliases.empty() ? -1 : aliases[i]);
+    buffers.push_back({outputs[i]});
+  }
+  for (const Variable& read : reads) {
+    lowering.declare(read, false);
+    buffers.push_back({read});
+  }
+  return buffers;
+}
+
+namespace {
+
+/// For each output an operand that dies here may give its memory to: of the same element size, read
+/// only where the output is written. Each operand at most once.
+std::vector<int> find_shares(const Group& group, const Survey& survey) {
+  std::vector<int> shares(group.outputs.size(), -1);
+  std::vector<bool> taken(survey.reads.size(), false);
+  for (std::size_t i = 0; i < group.outputs.size(); ++i) {
+    for (std::size_t k = 0; k < survey.reads.size(); ++k) {
+      const Variable& read = survey.reads[k];
+      if (taken[k] || !survey.in_place.at(read)) continue;
+      if (size_of(read.dtype()) != size_of(group.outputs[i].dtype())) continue;
+      taken[k] = true;
+      shares[i] = static_cast<int>(group.outputs.size() + k);
+      break;
+    }
+  }
+  return shares;
+}
+
+}  // namespace
+
+Scheduled schedule_map(const Group& group, const Shapes& shapes, const TargetInfo&) {
+  const Survey known = survey(group, shapes);
+  KernelLaunch launch;
+  kernel::Builder b;
+  GroupLowering lowering(group, shapes, b);
+  lowering.set_loops(known.loops);
+  launch.shares = find_shares(group, known);
+  launch.buffers = declare_buffers(lowering, group.outputs, known.reads, launch.shares);
+  launch.outputs = static_cast<int>(group.outputs.size());
+
+  const std::vector<DomainLoop>& loops = lowering.loops();
+  std::vector<bool> running(loops.size(), false);
+  const auto store_all = [&] {
+    for (const Variable& output : group.outputs) lowering.store(output, lowering.aligned(output));
+  };
+  lowering.hoist(running);
+  if (loops.empty()) {
+    store_all();
+  } else {
+    // Blocks are chunks of rows, or of one long row; a block runs over its rows one by one.
+    const std::size_t lane = loops.size() - 1;
+    const Dim inner = loops[lane].size;
+    const Dim rows = extent(loops, 0, lane);
+    const bool one_row = lane == 0;
+    const std::int64_t chunk_limit = one_row ? kBlockElements : kRowChunk;
+    const bool chunked = one_row || !inner.is_number() || inner.number() > chunk_limit;
+    const Dim chunks = chunked ? ceil_div(inner, chunk_limit) : Dim(1);
+    const Dim rows_per_block =
+        one_row ? Dim(1) : max(Dim(1), floor_div(Dim(kBlockElements), max(inner, Dim(1))));
+    launch.blocks = ceil_div(rows, rows_per_block) * chunks;
+    launch.misalignment =
+        one_row ? Dim(0)
+                : floor_mod(inner * Dim(static_cast<std::int64_t>(size_of(group.outputs[0].dtype()))),
+                            Dim(64));
+
+    Expr block = b.block();
+    Expr start = b.i64(0);
+    Expr count = lowering.size(inner);
+    if (chunked) {
+      const Expr chunk = one_row ? block : block % lowering.size(chunks);
+      start = chunk * chunk_limit;
+      count = b.binary(Binary::min, b.i64(chunk_limit), count - start);
+      if (!one_row) block = block / lowering.size(chunks);
+    }
+    const auto run_lanes = [&] {
+      const Expr counter = b.begin_lanes(count);
+      lowering.open();
+      lowering.set_lane(static_cast<int>(lane), start, counter);
+      store_all();
+      lowering.clear_lane();
+      lowering.close();
+      b.end(counter);
+    };
+    if (one_row) {
+      run_lanes();
+    } else {
+      const Expr first = block * lowering.size(rows_per_block);
+      const Expr last = b.binary(Binary::min, lowering.size(rows), first + lowering.size(rows_per_block));
+      const Expr row = b.begin_loop(last - first);
+      lowering.open();
+      set_counters(lowering, 0, lane, first + row);
+      for (std::size_t i = 0; i < lane; ++i) running[i] = true;
+      lowering.hoist(running);
+      run_lanes();
+      lowering.close();
+      b.end(row);
+    }
+  }
+  launch.work = extent(loops, 0, loops.size()) * Dim(cost_of(group));
+  launch.kernel = b.finish();
+  launch.sizes = lowering.size_arguments();
+  return {{std::move(launch)}, {}};
+}
+
+Scheduled schedule_own(const Group& group, const Shapes& shapes) {
+  const Node& node = *group.nodes[0];
+  KernelLaunch launch;
+  kernel::Builder b;
+  GroupLowering lowering(group, shapes, b);
+  lowering.set_loops({});
+  std::vector<DimType> in;
+  std::vector<Variable> reads;
+  for (const Variable& input : node.inputs) in.push_back(shapes.of(input));
+  for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+    const Variable output = node.out(static_cast<int>(k));
+    lowering.declare(output, true);
+    launch.buffers.push_back({output});
+  }
+  for (const Variable& input : node.inputs) {
+    lowering.declare(input, false);
+    launch.buffers.push_back({input});
+  }
+  launch.outputs = static_cast<int>(node.outputs.size());
+  launch.shares.assign(node.outputs.size(), -1);
+  KernelLowering own{b, node, in, shapes.of(&node),
+                     [&lowering](Dim dim) { return lowering.size(dim); }};
+  node.op->kernel(own);
+  launch.blocks = own.blocks;
+  launch.work = own.work;
+  launch.kernel = b.finish();
+  launch.sizes = lowering.size_arguments();
+  return {{std::move(launch)}, {}};
+}
+
+}  // namespace croton

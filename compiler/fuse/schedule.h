@@ -1,0 +1,81 @@
+#pragma once
+
+#include <vector>
+
+#include "compiler/fuse/group.h"
+#include "compiler/fuse/lower.h"
+#include "compiler/kernel/kernel.h"
+#include "runtime/target.h"
+
+namespace croton {
+
+/// What a kernel's buffer argument is: a value of the graph, or partial results that one kernel of
+/// a group leaves for the next.
+struct KernelBuffer {
+  Variable value;
+  int partial = -1;
+};
+
+/// One launch: the kernel, its arguments, its grid.
+struct KernelLaunch {
+  kernel::Kernel kernel;
+  std::vector<KernelBuffer> buffers;  ///< outputs first
+  int outputs = 0;
+  std::vector<DimRef> sizes;
+  Dim blocks = 1;
+  Dim work = 0;             ///< scalar operations, roughly
+  std::vector<int> shares;  ///< for each output: the buffer whose memory it may take over, or -1
+  /// Zero where each row that a `lanes` writes starts at a multiple of 64 bytes, so that
+  /// non-temporal stores are possible.
+  Dim misalignment = 0;
+};
+
+struct PartialBuffer {
+  DType dtype = DType::float32;
+  Dim elements = 1;
+};
+
+struct Scheduled {
+  std::vector<KernelLaunch> launches;
+  std::vector<PartialBuffer> partials;
+};
+
+/// Kernels for a group of kind map, row, reduce or kernel: how its loops are laid out over blocks
+/// and lanes of the target.
+Scheduled schedule(const Group& group, const Shapes& shapes, const TargetInfo& target);
+
+// One for each kind.
+Scheduled schedule_map(const Group& group, const Shapes& shapes, const TargetInfo& target);
+Scheduled schedule_row(const Group& group, const Shapes& shapes, const TargetInfo& target);
+Scheduled schedule_reduce(const Group& group, const Shapes& shapes, const TargetInfo& target);
+Scheduled schedule_own(const Group& group, const Shapes& shapes);
+
+// Shared by them.
+
+/// What the operands of a group are and how they are read.
+struct Survey {
+  std::vector<DomainLoop> loops;
+  std::vector<Variable> reads;
+  VariableMap<bool> in_place;
+};
+Survey survey(const Group& group, const Shapes& shapes);
+
+/// Elements that one block works on at least, so that handing out blocks costs little.
+inline constexpr std::int64_t kBlockElements = 4096;
+/// Elements of one row that one block works on at most.
+inline constexpr std::int64_t kRowChunk = 65536;
+
+/// Product of the sizes of loops [first, last).
+Dim extent(const std::vector<DomainLoop>& loops, std::size_t first, std::size_t last);
+/// Sets the counters of loops [first, last) from one running index, the last one fastest.
+void set_counters(GroupLowering& lowering, std::size_t first, std::size_t last, kernel::Expr index);
+Dim ceil_div(Dim a, Dim b);
+/// Scalar operations for one element of the whole domain, roughly.
+std::int64_t cost_of(const Group& group);
+/// Declares the outputs, then the operands; gives the buffers.
+std::vector<KernelBuffer> declare_buffers(GroupLowering& lowering,
+                                          const std::vector<Variable>& outputs,
+                                          const std::vector<Variable>& reads,
+                                          const std::vector<int>& aliases = {});
+
+}  // namespace croton
