@@ -55,6 +55,10 @@ struct Step {
   std::vector<std::int32_t> shares;  ///< for each output: the input position in `slots` whose
                                      ///< memory it may take over when that input dies here, or -1
 
+  /// Zero where non-temporal stores are possible: each row that the kernel writes starts at a
+  /// multiple of 64 bytes.
+  DimRef misalignment = 0;
+
   // library
   std::string name;  ///< "gemm" ...
   Attrs attrs;

@@ -247,7 +247,9 @@ Expr GroupLowering::compute(const Node* node, const std::vector<Position>& posit
       internal_check(shapes.of(node->inputs[0]).shape[axis].is(1),
                      "a reduction is used before it is done");
     }
-    if (node->outputs[0].dtype != node->inputs[0].dtype()) return b.i64(0);
+    if (*node->op->fold == kernel::Fold::argmax || *node->op->fold == kernel::Fold::argmin) {
+      return b.i64(0);
+    }
     return at(node->inputs[0], operand_position(node, 0), mask);
   }
   if (node->op->form != OpForm::scalar) {

@@ -32,6 +32,44 @@ Survey survey(const Group& group, const Shapes& shapes) {
   return result;
 }
 
+void finish(KernelLaunch& launch, kernel::Builder& builder, const GroupLowering& lowering) {
+  launch.kernel = builder.finish();
+  launch.sizes = lowering.size_arguments();
+  kernel::Kernel& k = launch.kernel;
+  std::vector<bool> used(k.buffers.size(), false);
+  const auto touches = [](const kernel::Node& node) {
+    return node.op == kernel::Op::load || node.op == kernel::Op::gather ||
+           node.op == kernel::Op::store || node.op == kernel::Op::scatter ||
+           node.op == kernel::Op::local;
+  };
+  for (const kernel::Node& node : k.nodes) {
+    if (touches(node)) used[node.index] = true;
+  }
+  std::vector<int> renumbered(k.buffers.size(), -1);
+  std::vector<kernel::Buffer> buffers;
+  std::vector<KernelBuffer> arguments;
+  for (std::size_t i = 0; i < k.buffers.size(); ++i) {
+    const bool argument = i < launch.buffers.size();
+    if (argument && static_cast<int>(i) >= launch.outputs && !used[i]) continue;
+    renumbered[i] = static_cast<int>(buffers.size());
+    buffers.push_back(k.buffers[i]);
+    if (argument) arguments.push_back(launch.buffers[i]);
+  }
+  if (buffers.size() == k.buffers.size()) return;
+  for (kernel::Buffer& buffer : buffers) {
+    if (buffer.aliases >= 0) buffer.aliases = renumbered[buffer.aliases];
+  }
+  for (kernel::Node& node : k.nodes) {
+    if (touches(node)) node.index = renumbered[node.index];
+  }
+  for (int& share : launch.shares) {
+    if (share >= 0) share = renumbered[share];
+  }
+  k.buffers = std::move(buffers);
+  launch.buffers = std::move(arguments);
+  set_name(k);
+}
+
 Dim extent(const std::vector<DomainLoop>& loops, std::size_t first, std::size_t last) {
   Dim product = 1;
   for (std::size_t i = first; i < last; ++i) product = product * loops[i].size;
@@ -165,8 +203,7 @@ Scheduled schedule_map(const Group& group, const Shapes& shapes, const TargetInf
     }
   }
   launch.work = extent(loops, 0, loops.size()) * Dim(cost_of(group));
-  launch.kernel = b.finish();
-  launch.sizes = lowering.size_arguments();
+  finish(launch, b, lowering);
   return {{std::move(launch)}, {}};
 }
 
@@ -195,8 +232,7 @@ Scheduled schedule_own(const Group& group, const Shapes& shapes) {
   node.op->kernel(own);
   launch.blocks = own.blocks;
   launch.work = own.work;
-  launch.kernel = b.finish();
-  launch.sizes = lowering.size_arguments();
+  finish(launch, b, lowering);
   return {{std::move(launch)}, {}};
 }
 

@@ -65,6 +65,9 @@ inline constexpr std::int64_t kBlockElements = 4096;
 /// Elements of one row that one block works on at most.
 inline constexpr std::int64_t kRowChunk = 65536;
 
+/// Finishes the kernel and drops the operands that it does not read.
+void finish(KernelLaunch& launch, kernel::Builder& builder, const GroupLowering& lowering);
+
 /// Product of the sizes of loops [first, last).
 Dim extent(const std::vector<DomainLoop>& loops, std::size_t first, std::size_t last);
 /// Sets the counters of loops [first, last) from one running index, the last one fastest.

@@ -131,8 +131,7 @@ class Reducer {
   }
 
   void add(KernelLaunch launch, kernel::Builder& b, GroupLowering& l) {
-    launch.kernel = b.finish();
-    launch.sizes = l.size_arguments();
+    finish(launch, b, l);
     result_.launches.push_back(std::move(launch));
   }
 

@@ -251,8 +251,7 @@ Scheduled schedule_row(const Group& group, const Shapes& shapes, const TargetInf
   }
   lowering.close();
   b.end(row);
-  launch.kernel = b.finish();
-  launch.sizes = lowering.size_arguments();
+  finish(launch, b, lowering);
   return {{std::move(launch)}, {}};
 }
 

@@ -10,6 +10,7 @@
 #include "compiler/graph/infer.h"
 #include "compiler/graph/op.h"
 #include "croton/error.h"
+#include "runtime/shared_state.h"
 
 namespace croton {
 
@@ -215,10 +216,9 @@ Variable make_constant(const Array& value, const Loc& loc) {
 
 Variable make_shared_node(std::shared_ptr<SharedState> state, Type type, std::string_view name,
                           const Loc& loc) {
+  const std::string* context = intern(state->context);
   Variable variable = make_leaf("shared", std::move(type), name, loc, {}, std::move(state));
-  if (const std::string* scope = build_settings().context) {
-    const_cast<Node*>(variable.node())->context = scope;
-  }
+  const_cast<Node*>(variable.node())->context = context;
   return variable;
 }
 

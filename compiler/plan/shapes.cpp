@@ -16,6 +16,7 @@ Shapes::Shapes(const Graph& graph, std::span<const Variable> shareds, DimTable& 
   // the one that stands for its class, so that equal sizes are the same term.
   infer_all(graph);
   types_.clear();
+  values_.clear();
   collect_ = true;
   infer_all(graph);
 }
@@ -73,6 +74,15 @@ void Shapes::infer_all(const Graph& graph) {
 }
 
 Dim Shapes::value_of(const Variable& v) {
+  // Sizes computed from one another can form a deep or heavily shared graph.
+  const auto known = values_.find(v);
+  if (known != values_.end()) return known->second;
+  const Dim value = compute_value(v);
+  values_.emplace(v, value);
+  return value;
+}
+
+Dim Shapes::compute_value(const Variable& v) {
   const Node& node = *v.node();
   if (const Array* array = constant_value(v)) {
     return Dim(array->astype(DType::int64).item<std::int64_t>());

@@ -29,10 +29,12 @@ class Shapes {
  private:
   void infer_all(const Graph& graph);
   Dim value_of(const Variable& v);
+  Dim compute_value(const Variable& v);
 
   DimTable& dims_;
   std::unordered_map<const Node*, int> leaves_;  ///< input or shared -> number in the terms
   std::unordered_map<const Node*, std::vector<DimType>> types_;
+  VariableMap<Dim> values_;
   std::vector<PlanCheck> checks_;
   bool collect_ = false;
 };

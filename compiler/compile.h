@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/graph/graph.h"
+#include "croton/config.h"
+#include "runtime/plan.h"
+#include "runtime/target.h"
+
+namespace croton {
+
+/// A function to be compiled: the graph's outputs are first the user's, then the new values of the
+/// updated shared variables.
+struct FunctionGraph {
+  Graph graph;
+  std::size_t user_outputs = 0;
+  std::vector<Variable> updated;  ///< shared variables, one for each output after the user's
+  std::string name;
+};
+
+/// What the compiler must know of the world.
+struct CompileContext {
+  Config config;
+  /// Context for everything that nothing else places.
+  std::string default_context;
+  /// The device of a context; throws for one that is not bound.
+  std::function<TargetInfo(const std::string& context)> target;
+  /// Takes the text of a graph for the flag `dump`.
+  std::function<void(const std::string& pass, const std::string& text)> dump;
+};
+
+/// The graph after all passes, as it is cut into kernels.
+FunctionGraph optimize(FunctionGraph function, const CompileContext& context);
+
+/// The plan of an optimized function.
+Plan make_plan(const FunctionGraph& function, const CompileContext& context);
+
+/// Both.
+Plan compile(FunctionGraph function, const CompileContext& context);
+
+}  // namespace croton

@@ -1,0 +1,117 @@
+#include "compiler/passes.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "compiler/graph/op.h"
+#include "croton/error.h"
+
+namespace croton {
+
+Graph expand(const Graph& graph, const CompileContext&) {
+  // An expansion may contain ops that expand again.
+  Graph result = graph;
+  for (bool changed = true; changed;) {
+    changed = false;
+    result = rebuild(result, [&](const Node& node) -> std::vector<Variable> {
+      if (node.op->expand == nullptr) return {};
+      changed = true;
+      const std::uint64_t since = next_node_id();
+      std::vector<Variable> values = node.op->expand(node);
+      for (const Variable& value : values) relocate(value, since, node.loc);
+      return values;
+    });
+  }
+  return result;
+}
+
+namespace {
+
+bool is_index_map(const Node& node) {
+  return node.op->element != nullptr && node.op->cost <= 1 && !node.op->view &&
+         node.outputs.size() == 1;
+}
+
+}  // namespace
+
+Graph unshare(const Graph& graph, const CompileContext&) {
+  VariableMap<int> uses;
+  for (const Node* node : graph.order()) {
+    for (const Variable& input : node->inputs) ++uses[input];
+  }
+  // Copies of index maps below copies of index maps, without recursion: chains may be long.
+  const auto copy_of = [&](const Variable& v) {
+    std::vector<const Node*> chain;
+    for (const Node* node = v.node(); is_index_map(*node); node = node->inputs[0].node()) {
+      chain.push_back(node);
+      if (node->inputs.empty()) break;
+    }
+    Variable below = chain.back()->inputs.empty() ? Variable() : chain.back()->inputs[0];
+    for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
+      std::vector<Variable> inputs = (*it)->inputs;
+      if (!inputs.empty() && below.defined()) inputs[0] = below;
+      below = with_inputs(**it, std::move(inputs));
+    }
+    return below;
+  };
+  return rebuild(graph, [&](const Node& node) -> std::vector<Variable> {
+    std::vector<Variable> inputs = node.inputs;
+    bool changed = false;
+    for (Variable& input : inputs) {
+      if (!is_index_map(*input.node())) continue;
+      const auto found = uses.find(input);
+      if (found != uses.end() && found->second <= 1) continue;
+      input = copy_of(input);
+      changed = true;
+    }
+    if (!changed) return {};
+    const Variable copy = with_inputs(node, std::move(inputs));
+    std::vector<Variable> values;
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      values.push_back(copy.node()->out(static_cast<int>(k)));
+    }
+    return values;
+  });
+}
+
+namespace {
+
+constexpr Pass kPipeline[] = {
+    {"expand", "ops that stand for smaller ones become those", expand, true},
+    {"place", "each node gets a context; transfers go between contexts", place, true},
+    {"unshare", "index maps are computed where they are read", unshare, true},
+};
+
+}  // namespace
+
+std::span<const Pass> pipeline() { return kPipeline; }
+
+FunctionGraph optimize(FunctionGraph function, const CompileContext& context) {
+  const std::string wanted = context.config.dump();
+  const auto dump = [&](const std::string& pass) {
+    const std::string& key = "after:" + pass;
+    if (context.dump && (wanted == key || wanted == "all")) {
+      context.dump(pass, to_text(function.graph));
+    }
+  };
+  dump("build");
+  const bool fast_compile = context.config.mode() == Mode::fast_compile;
+  for (const Pass& pass : pipeline()) {
+    if (fast_compile && !pass.needed) continue;
+    const auto start = std::chrono::steady_clock::now();
+    function.graph = pass.run(function.graph, context);
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    spdlog::debug("pass {}: {:.2f} ms", pass.name, time.count());
+    dump(pass.name);
+  }
+  return function;
+}
+
+Plan compile(FunctionGraph function, const CompileContext& context) {
+  return make_plan(optimize(std::move(function), context), context);
+}
+
+}  // namespace croton

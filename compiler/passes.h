@@ -1,0 +1,28 @@
+// The passes, in the order in which they run: one list, one loop.
+#pragma once
+
+#include <span>
+
+#include "compiler/compile.h"
+
+namespace croton {
+
+struct Pass {
+  const char* name;
+  const char* doc;
+  Graph (*run)(const Graph& graph, const CompileContext& context);
+  /// Whether it runs in mode FAST_COMPILE too.
+  bool needed;
+};
+
+std::span<const Pass> pipeline();
+
+/// Ops that lower themselves to smaller ones are replaced by them.
+Graph expand(const Graph& graph, const CompileContext& context);
+/// Each node gets a context, and transfers go where values cross between contexts.
+Graph place(const Graph& graph, const CompileContext& context);
+/// Each user of an index map (or of a filled array) gets its own copy, so that it can be computed
+/// where it is read and never stands in memory.
+Graph unshare(const Graph& graph, const CompileContext& context);
+
+}  // namespace croton

@@ -1,0 +1,347 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compiler/codegen/cuda.h"
+#include "compiler/codegen/llvm.h"
+#include "compiler/compile.h"
+#include "compiler/fuse/group.h"
+#include "compiler/fuse/schedule.h"
+#include "compiler/graph/op.h"
+#include "compiler/plan/shapes.h"
+#include "croton/error.h"
+#include "runtime/shared_state.h"
+
+namespace croton {
+namespace {
+
+/// Kernels in one module: enough to share the fixed cost, few enough to compile side by side.
+constexpr std::size_t kModuleKernels = 16;
+
+class PlanBuilder {
+ public:
+  PlanBuilder(const FunctionGraph& function, const CompileContext& context)
+      : function_(function), context_(context) {}
+
+  Plan run();
+
+ private:
+  std::vector<Variable> shareds() const;
+  void add_inputs();
+  void find_results();
+  int context_number(const std::string& name);
+  int add_slot(SlotKind kind, int index, const DimType& type, int context);
+  int slot_of(const Variable& v, int context);
+  int new_slot(const Variable& v, int context);
+  void add_group(const Group& group);
+  void add_kernels(const Group& group, Step step);
+  void add_step(Step step);
+  int kernel_number(kernel::Kernel kernel, int context, bool streams);
+  void add_modules();
+  std::string emit(const std::vector<const kernel::Kernel*>& kernels, int context) const;
+
+  struct Pending {
+    kernel::Kernel kernel;
+    int context = 0;
+    bool streams = false;
+  };
+
+  const FunctionGraph& function_;
+  const CompileContext& context_;
+  Plan plan_;
+  std::unique_ptr<Shapes> shapes_;
+  std::unordered_map<const Node*, int> input_number_;
+  std::unordered_map<const Node*, int> shared_number_;
+  VariableMap<int> slots_;                       ///< of computed values
+  std::unordered_map<std::string, int> leaves_;  ///< of leaves: one a context
+  VariableMap<bool> results_;
+  std::vector<int> writer_;                      ///< step that writes a slot, -1
+  std::vector<Pending> kernels_;
+  std::unordered_map<std::string, int> kernel_index_;
+};
+
+std::string label_of(const Group& group) {
+  std::vector<std::string> names;
+  for (const Node* node : group.nodes) {
+    if (names.size() == 6) {
+      names.push_back("...");
+      break;
+    }
+    names.push_back(node->op->name);
+  }
+  return fmt::format("{} ({})", fmt::join(names, " "), to_text(group.nodes.back()->loc));
+}
+
+std::vector<Variable> PlanBuilder::shareds() const {
+  std::vector<Variable> result;
+  std::vector<SharedState*> known;
+  const auto add = [&](const Variable& v) {
+    SharedState* state = v.node()->shared.get();
+    if (std::find(known.begin(), known.end(), state) != known.end()) return;
+    known.push_back(state);
+    result.push_back(v);
+  };
+  for (const Node* node : function_.graph.order()) {
+    if (node->shared) add(node->out());
+  }
+  for (const Variable& v : function_.updated) add(v);
+  return result;
+}
+
+void PlanBuilder::add_inputs() {
+  for (const Variable& input : function_.graph.inputs) {
+    input_number_.emplace(input.node(), static_cast<int>(plan_.inputs.size()));
+    plan_.inputs.push_back({input.name(), input.dtype(), input.static_shape()});
+  }
+}
+
+int PlanBuilder::context_number(const std::string& name) {
+  const auto it = std::find(plan_.contexts.begin(), plan_.contexts.end(), name);
+  if (it != plan_.contexts.end()) return static_cast<int>(it - plan_.contexts.begin());
+  plan_.contexts.push_back(name);
+  return static_cast<int>(plan_.contexts.size()) - 1;
+}
+
+int PlanBuilder::add_slot(SlotKind kind, int index, const DimType& type, int context) {
+  Slot slot{kind, index, type.dtype, {}, context};
+  for (const Dim& size : type.shape) slot.shape.push_back(plan_.dims.ref(size));
+  plan_.slots.push_back(std::move(slot));
+  writer_.push_back(-1);
+  return static_cast<int>(plan_.slots.size()) - 1;
+}
+
+/// Outputs and updates outlive the call, and so does what they are views of.
+void PlanBuilder::find_results() {
+  for (Variable v : function_.graph.outputs) {
+    while (v.node()->op->view) v = v.node()->inputs[0];
+    results_[v] = true;
+  }
+}
+
+int PlanBuilder::slot_of(const Variable& v, int context) {
+  if (v.node()->op->form != OpForm::leaf) {
+    internal_check(slots_.contains(v), "a value is used before its step");
+    return slots_.at(v);
+  }
+  const Node& node = *v.node();
+  if (node.shared) context = context_number(node.shared->context);
+  const std::string key = fmt::format("{}@{}", node.id, context);
+  if (const auto it = leaves_.find(key); it != leaves_.end()) return it->second;
+  int slot = -1;
+  if (node.shared) {
+    slot = add_slot(SlotKind::shared, shared_number_.at(&node), shapes_->of(v), context);
+  } else if (node.op->name == "constant") {
+    plan_.constants.push_back(node.value);
+    slot = add_slot(SlotKind::constant, static_cast<int>(plan_.constants.size()) - 1,
+                    shapes_->of(v), context);
+  } else {
+    slot = add_slot(SlotKind::input, input_number_.at(&node), shapes_->of(v), context);
+  }
+  leaves_.emplace(key, slot);
+  return slot;
+}
+
+int PlanBuilder::new_slot(const Variable& v, int context) {
+  const SlotKind kind = results_.contains(v) ? SlotKind::result : SlotKind::temporary;
+  const int slot = add_slot(kind, 0, shapes_->of(v), context);
+  slots_[v] = slot;
+  return slot;
+}
+
+void PlanBuilder::add_step(Step step) {
+  const int number = static_cast<int>(plan_.steps.size());
+  for (std::size_t i = 0; i < step.slots.size(); ++i) {
+    int root = step.slots[i];
+    while (plan_.slots[root].kind == SlotKind::view) root = plan_.slots[root].index;
+    if (static_cast<int>(i) < step.outputs) {
+      writer_[root] = number;
+      continue;
+    }
+    const int writer = writer_[root];
+    if (writer < 0 || plan_.steps[writer].context == step.context) continue;
+    if (std::find(step.after.begin(), step.after.end(), writer) == step.after.end()) {
+      step.after.push_back(writer);
+    }
+  }
+  plan_.steps.push_back(std::move(step));
+}
+
+int PlanBuilder::kernel_number(kernel::Kernel kernel, int context, bool streams) {
+  const std::string key = fmt::format("{}@{}", kernel.name, context);
+  if (const auto it = kernel_index_.find(key); it != kernel_index_.end()) return it->second;
+  const int number = static_cast<int>(kernels_.size());
+  kernel_index_.emplace(key, number);
+  kernels_.push_back({std::move(kernel), context, streams});
+  return number;
+}
+
+void PlanBuilder::add_kernels(const Group& group, Step step) {
+  Scheduled scheduled = schedule(group, *shapes_, context_.target(*group.context));
+  std::vector<int> partials;
+  for (const PartialBuffer& partial : scheduled.partials) {
+    partials.push_back(
+        add_slot(SlotKind::temporary, 0, {partial.dtype, {partial.elements}}, step.context));
+  }
+  for (const Variable& output : group.outputs) new_slot(output, step.context);
+  for (KernelLaunch& launch : scheduled.launches) {
+    Step mine = step;
+    mine.kind = Step::Kind::launch;
+    for (const KernelBuffer& buffer : launch.buffers) {
+      mine.slots.push_back(buffer.partial >= 0 ? partials[buffer.partial]
+                                               : slot_of(buffer.value, step.context));
+    }
+    mine.outputs = launch.outputs;
+    mine.sizes = launch.sizes;
+    mine.blocks = plan_.dims.ref(launch.blocks);
+    mine.work = plan_.dims.ref(launch.work);
+    mine.misalignment = plan_.dims.ref(launch.misalignment);
+    mine.shares.assign(launch.shares.begin(), launch.shares.end());
+    const bool streams = group.kind == GroupKind::map || group.kind == GroupKind::row;
+    mine.kernel = kernel_number(std::move(launch.kernel), step.context, streams);
+    add_step(std::move(mine));
+  }
+}
+
+void PlanBuilder::add_group(const Group& group) {
+  Step step;
+  step.context = context_number(*group.context);
+  step.label = label_of(group);
+  const Node& node = *group.nodes[0];
+  switch (group.kind) {
+    case GroupKind::view: {
+      const int source = slot_of(node.inputs[0], step.context);
+      slots_[node.out()] =
+          add_slot(SlotKind::view, source, shapes_->of(node.out()), plan_.slots[source].context);
+      return;
+    }
+    case GroupKind::copy: {
+      step.kind = Step::Kind::copy;
+      const int source = slot_of(node.inputs[0], step.context);
+      step.slots = {new_slot(node.out(), step.context), source};
+      step.context = plan_.slots[source].context;
+      add_step(std::move(step));
+      return;
+    }
+    case GroupKind::library: {
+      step.kind = Step::Kind::library;
+      step.name = node.op->name;
+      step.attrs = node.attrs();
+      for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+        step.slots.push_back(new_slot(node.out(static_cast<int>(k)), step.context));
+      }
+      step.outputs = static_cast<int>(node.outputs.size());
+      for (const Variable& input : node.inputs) {
+        step.slots.push_back(slot_of(input, step.context));
+      }
+      step.shares.assign(step.outputs, -1);
+      add_step(std::move(step));
+      return;
+    }
+    case GroupKind::map:
+    case GroupKind::row:
+    case GroupKind::reduce:
+    case GroupKind::kernel: add_kernels(group, std::move(step)); return;
+  }
+}
+
+std::string PlanBuilder::emit(const std::vector<const kernel::Kernel*>& kernels,
+                              int context) const {
+  const TargetInfo target = context_.target(plan_.contexts[context]);
+  const bool cuda = target.backend == Backend::cuda || target.sm > 0;
+  return cuda ? codegen::emit_cuda(kernels) : codegen::emit_llvm(kernels, target);
+}
+
+/// The same kernel with non-temporal stores of its arguments.
+kernel::Kernel streaming_copy(const kernel::Kernel& kernel) {
+  kernel::Kernel copy = kernel;
+  for (kernel::Node& node : copy.nodes) {
+    if (node.op != kernel::Op::store || !copy.buffers[node.index].argument) continue;
+    const kernel::Node& stride = copy.nodes[node.in[1]];
+    node.streaming = stride.op == kernel::Op::constant && stride.bits == 1;
+  }
+  return copy;
+}
+
+void PlanBuilder::add_modules() {
+  for (std::size_t c = 0; c < plan_.contexts.size(); ++c) {
+    std::vector<int> mine;
+    for (std::size_t k = 0; k < kernels_.size(); ++k) {
+      if (kernels_[k].context == static_cast<int>(c)) mine.push_back(static_cast<int>(k));
+    }
+    // A module's text does not depend on the order in which users wrote things.
+    std::sort(mine.begin(), mine.end(), [&](int a, int b) {
+      return kernels_[a].kernel.name < kernels_[b].kernel.name;
+    });
+    for (std::size_t first = 0; first < mine.size(); first += kModuleKernels) {
+      const std::size_t last = std::min(mine.size(), first + kModuleKernels);
+      PlanModule module{static_cast<std::int32_t>(c), {}, {}};
+      std::vector<const kernel::Kernel*> kernels;
+      for (std::size_t i = first; i < last; ++i) {
+        kernels.push_back(&kernels_[mine[i]].kernel);
+        module.kernels.push_back(kernels_[mine[i]].kernel.name);
+        plan_.kernels[mine[i]].module = static_cast<std::int32_t>(plan_.modules.size());
+      }
+      module.text = emit(kernels, static_cast<int>(c));
+      plan_.modules.push_back(std::move(module));
+    }
+    const TargetInfo target = context_.target(plan_.contexts[c]);
+    if (target.backend != Backend::cpu) continue;
+    for (const int k : mine) {
+      if (!kernels_[k].streams) continue;
+      const kernel::Kernel streaming = streaming_copy(kernels_[k].kernel);
+      plan_.kernels[k].streaming_module = static_cast<std::int32_t>(plan_.modules.size());
+      plan_.modules.push_back(
+          {static_cast<std::int32_t>(c), emit({&streaming}, static_cast<int>(c)), {streaming.name}});
+    }
+  }
+}
+
+Plan PlanBuilder::run() {
+  plan_.name = function_.name;
+  add_inputs();
+  const std::vector<Variable> used = shareds();
+  for (const Variable& v : used) plan_.shareds.push_back(v.node()->shared);
+  shapes_ = std::make_unique<Shapes>(function_.graph, used, plan_.dims);
+  for (const Node* node : function_.graph.order()) {
+    if (!node->shared) continue;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (used[i].node()->shared == node->shared) shared_number_[node] = static_cast<int>(i);
+    }
+  }
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    shared_number_[used[i].node()] = static_cast<int>(i);
+  }
+  context_number(context_.default_context);
+  find_results();
+  const bool fuse_kernels =
+      context_.config.fuse() && context_.config.mode() != Mode::fast_compile;
+  for (const Group& group : fuse(function_.graph, *shapes_, fuse_kernels)) add_group(group);
+  for (std::size_t i = 0; i < function_.graph.outputs.size(); ++i) {
+    const int slot = slot_of(function_.graph.outputs[i], 0);
+    if (i < function_.user_outputs) {
+      plan_.outputs.push_back(slot);
+    } else {
+      const Node* shared = function_.updated[i - function_.user_outputs].node();
+      plan_.updates.push_back({shared_number_.at(shared), slot});
+    }
+  }
+  for (const Pending& pending : kernels_) {
+    PlanKernel kernel;
+    kernel.name = pending.kernel.name;
+    kernel.checks = pending.kernel.checks;
+    plan_.kernels.push_back(std::move(kernel));
+  }
+  add_modules();
+  plan_.checks = shapes_->checks();
+  return std::move(plan_);
+}
+
+}  // namespace
+
+Plan make_plan(const FunctionGraph& function, const CompileContext& context) {
+  return PlanBuilder(function, context).run();
+}
+
+}  // namespace croton

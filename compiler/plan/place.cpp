@@ -1,0 +1,132 @@
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "compiler/graph/op.h"
+#include "compiler/passes.h"
+#include "croton/error.h"
+
+namespace croton {
+namespace {
+
+/// Bytes for the vote of a node's inputs; an unknown size counts 1024.
+double static_bytes(const Variable& v) {
+  double bytes = static_cast<double>(size_of(v.dtype()));
+  for (const std::int64_t size : v.static_shape()) bytes *= size == kAnyDim ? 1024 : size;
+  return bytes;
+}
+
+/// Values that are wherever they are needed: arguments and constants.
+bool is_everywhere(const Variable& v) {
+  return is_op(v, "input") || is_op(v, "constant") ||
+         (v.node()->inputs.empty() && v.node()->op->form != OpForm::leaf && v.context().empty());
+}
+
+class Placer {
+ public:
+  explicit Placer(const CompileContext& context)
+      : default_(intern(context.default_context)), config_(context.config) {}
+
+  const std::string* choose(const Node& node) const {
+    if (node.op->form == OpForm::move) return intern(node.attrs().text("context"));
+    if (!node.context->empty()) return node.context;
+    // Where most of the inputs' bytes are; ties go to the left.
+    std::vector<std::pair<const std::string*, double>> votes;
+    for (const Variable& input : node.inputs) {
+      if (is_everywhere(input)) continue;
+      const std::string* where = input.node()->context;
+      const auto found = std::find_if(votes.begin(), votes.end(),
+                                      [&](const auto& vote) { return vote.first == where; });
+      if (found == votes.end()) {
+        votes.emplace_back(where, static_bytes(input));
+      } else {
+        found->second += static_bytes(input);
+      }
+    }
+    const std::string* best = nullptr;
+    double most = -1;
+    for (const auto& [where, bytes] : votes) {
+      if (bytes > most && !where->empty()) {
+        best = where;
+        most = bytes;
+      }
+    }
+    return best != nullptr ? best : default_;
+  }
+
+  Variable moved(const Variable& v, const std::string* to, const Node* user) {
+    if (is_everywhere(v) || v.node()->context == to) return v;
+    const std::string key = std::to_string(v.node()->id) + "." + std::to_string(v.output()) + *to;
+    if (const auto it = transfers_.find(key); it != transfers_.end()) return it->second;
+    if (user != nullptr) implicit(v, to, *user);
+    Attrs attrs{{"context", *to}};
+    const Variable copy = apply("transfer", {v}, attrs, user != nullptr ? user->loc : v.node()->loc);
+    set_context(copy, to);
+    transfers_.emplace(key, copy);
+    return copy;
+  }
+
+  static void set_context(const Variable& v, const std::string* where) {
+    const_cast<Node*>(v.node())->context = where;
+  }
+
+ private:
+  void implicit(const Variable& v, const std::string* to, const Node& user) const {
+    const ImplicitTransfer policy = config_.implicit_transfer();
+    if (policy == ImplicitTransfer::allow) return;
+    const std::string message = "[" + user.op->name + "] an operand lives on context '" +
+                                v.context() + "' and the op runs on '" + *to +
+                                "': write .transfer(\"" + *to + "\") or set implicit_transfer=allow; at " +
+                                to_text(user.loc);
+    if (policy == ImplicitTransfer::raise) throw GraphError(message);
+    spdlog::warn("{}", message);
+  }
+
+  const std::string* default_;
+  const Config& config_;
+  std::unordered_map<std::string, Variable> transfers_;
+};
+
+}  // namespace
+
+Graph place(const Graph& graph, const CompileContext& context) {
+  Placer placer(context);
+  // rebuild() keeps a node whose inputs did not change; placing needs a context on every one.
+  VariableMap<Variable> placed;
+  const auto value = [&](const Variable& v) -> const Variable& {
+    const auto it = placed.find(v);
+    return it == placed.end() ? v : it->second;
+  };
+  for (const Node* node : graph.order()) {
+    if (node->op->form == OpForm::leaf) continue;
+    std::vector<Variable> inputs;
+    for (const Variable& input : node->inputs) inputs.push_back(value(input));
+    Variable copy = with_inputs(*node, inputs);
+    const std::string* where = placer.choose(*copy.node());
+    if (node->op->form == OpForm::move) {
+      const Variable& source = inputs[0];
+      const Variable result = is_everywhere(source) || source.node()->context == where
+                                  ? source
+                                  : placer.moved(source, where, nullptr);
+      placed[node->out()] = result;
+      continue;
+    }
+    bool moved = false;
+    for (Variable& input : inputs) {
+      Variable there = placer.moved(input, where, node);
+      moved = moved || !there.same(input);
+      input = std::move(there);
+    }
+    if (moved) copy = with_inputs(*copy.node(), std::move(inputs));
+    Placer::set_context(copy, where);
+    for (std::size_t k = 0; k < node->outputs.size(); ++k) {
+      placed[node->out(static_cast<int>(k))] = copy.node()->out(static_cast<int>(k));
+    }
+  }
+  Graph result;
+  result.inputs = graph.inputs;
+  for (const Variable& output : graph.outputs) result.outputs.push_back(value(output));
+  return result;
+}
+
+}  // namespace croton
