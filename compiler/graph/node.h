@@ -44,6 +44,8 @@ class Node {
   Array value;
   std::shared_ptr<SharedState> shared;
   std::shared_ptr<const Graph> graph;
+  /// "shared": what a call adds to the value unless an update says otherwise; undefined: nothing.
+  Variable increment;
 
   const Attrs& attrs() const { return *attributes; }
   Variable out(int k = 0) const { return Variable(this, k); }

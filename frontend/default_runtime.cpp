@@ -1,0 +1,87 @@
+// The only ambient state: the process's Config and Runtime, and the scopes of each thread.
+#include "frontend/default_runtime.h"
+
+#include <spdlog/spdlog.h>
+
+#include <vector>
+
+#include "compiler/graph/node.h"
+#include "croton/context.h"
+#include "croton/error.h"
+#include "runtime/runtime.h"
+
+namespace croton {
+namespace {
+
+thread_local std::vector<const std::string*> context_scopes;
+thread_local std::vector<Config> config_scopes;
+
+DType dtype_of_flag(FloatX flag) {
+  switch (flag) {
+    case FloatX::float32: return DType::float32;
+    case FloatX::float64: return DType::float64;
+    case FloatX::float16: return DType::float16;
+    case FloatX::bfloat16: return DType::bfloat16;
+  }
+  return DType::float32;
+}
+
+DType float_x_now() { return build_settings().float_x; }
+
+spdlog::level::level_enum level_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::trace: return spdlog::level::trace;
+    case LogLevel::debug: return spdlog::level::debug;
+    case LogLevel::info: return spdlog::level::info;
+    case LogLevel::warn: return spdlog::level::warn;
+    case LogLevel::error: return spdlog::level::err;
+    case LogLevel::off: return spdlog::level::off;
+  }
+  return spdlog::level::warn;
+}
+
+const Config& config_now() {
+  return config_scopes.empty() ? process_config() : config_scopes.back();
+}
+
+}  // namespace
+
+const Config& process_config() {
+  // When reading throws, the next use reads again.
+  static const Config* const config = [] {
+    auto* read = new Config(Config::from_environment());
+    spdlog::set_level(level_of(read->log_level()));
+    set_default_float_source(&float_x_now);
+    return read;
+  }();
+  return *config;
+}
+
+std::shared_ptr<Runtime> default_runtime() {
+  static const auto* const runtime =
+      new std::shared_ptr<Runtime>(std::make_shared<Runtime>(process_config()));
+  return *runtime;
+}
+
+BuildSettings build_settings() {
+  const Config& config = config_now();
+  return {dtype_of_flag(config.floatX()), config.cast_policy() == CastPolicy::numpy,
+          context_scopes.empty() ? nullptr : context_scopes.back()};
+}
+
+Config current_config() { return config_now(); }
+
+std::string describe_devices() { return default_runtime()->describe_devices(); }
+
+ContextScope::ContextScope(std::string_view name) {
+  context_scopes.push_back(intern(default_runtime()->canonical_name(name)));
+}
+ContextScope::~ContextScope() { context_scopes.pop_back(); }
+
+ConfigScope::ConfigScope(const Config& config) {
+  config.check_scopes(process_config(), {FlagScope::building, FlagScope::compile}, "a ConfigScope");
+  config_scopes.push_back(config);
+}
+ConfigScope::~ConfigScope() { config_scopes.pop_back(); }
+
+}  // namespace croton

@@ -1,0 +1,175 @@
+#include "croton/function.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <iostream>
+
+#include "config/nearest_name.h"
+#include "croton/context.h"
+#include "croton/error.h"
+#include "frontend/default_runtime.h"
+#include "frontend/function_graph.h"
+#include "frontend/function_impl.h"
+#include "runtime/executable.h"
+#include "runtime/runtime.h"
+
+namespace croton {
+
+Outputs::Outputs(std::size_t size, const std::vector<std::string>* names,
+                 std::shared_ptr<const void> owner)
+    : size_(size), names_(names), owner_(std::move(owner)) {
+  if (size_ > kInline) more_.resize(size_);
+}
+
+Array Outputs::operator[](std::size_t index) const {
+  if (index >= size_) {
+    throw UserError(fmt::format("output {} was asked for, but the function has {}", index, size_));
+  }
+  return data()[index];
+}
+
+Array Outputs::operator[](std::string_view name) const {
+  if (names_ == nullptr || names_->empty()) {
+    throw UserError(fmt::format(
+        "output '{}' was asked for, but the outputs of this function have no names: give them as "
+        "{{{{\"{}\", value}}}}",
+        name, name));
+  }
+  for (std::size_t i = 0; i < names_->size(); ++i) {
+    if ((*names_)[i] == name) return data()[i];
+  }
+  throw UserError(fmt::format("no output is called '{}'{}; there are: {}", name,
+                              did_you_mean(name, *names_), fmt::join(*names_, ", ")));
+}
+
+std::ostream& operator<<(std::ostream& out, const Outputs& outputs) {
+  for (const Array& array : outputs) out << array << '\n';
+  return out;
+}
+
+namespace {
+
+/// The array in another dtype when that changes no value; floats may be rounded to another float.
+bool convert_exactly(const Array& value, DType dtype, Array& result) {
+  result = value.astype(dtype);
+  if (is_float(value.dtype()) && is_float(dtype)) return true;
+  return array_equal(result.astype(value.dtype()), value);
+}
+
+}  // namespace
+
+Array Function::Impl::argument(const Arg& arg, std::size_t position) const {
+  if (arg.kind_ == Arg::Kind::array) return arg.array_;
+  const PlanInput& input = executable->plan().inputs[position];
+  const std::string title = input.name.empty() ? fmt::format("argument {}", position + 1)
+                                               : fmt::format("argument {} ('{}')", position + 1, input.name);
+  if (arg.kind_ == Arg::Kind::list) {
+    if (arg.array_.dtype() == input.dtype) return arg.array_;
+    Array result;
+    if (convert_exactly(arg.array_, input.dtype, result)) return result;
+    throw CallError(fmt::format("[{}] {}: the numbers do not fit {} exactly", name, title,
+                                name_of(input.dtype)));
+  }
+  const LiteralValue& value = arg.literal_;
+  bool exact = true;
+  if (is_float(value.kind)) {
+    exact = is_float(input.dtype);
+  } else if (is_float(input.dtype)) {
+    exact = true;
+    const Array rounded = Array::full({}, value, input.dtype);
+    exact = rounded.astype(DType::float64).item<double>() == value.real;
+  } else if (is_bool(input.dtype)) {
+    exact = is_bool(value.kind);
+  }
+  if (!exact) {
+    throw CallError(fmt::format("[{}] {}: the number {} does not fit {} exactly", name, title,
+                                value.real, name_of(input.dtype)));
+  }
+  try {
+    return Array::full({}, value, input.dtype);
+  } catch (const UserError& error) {
+    throw CallError(fmt::format("[{}] {}: {}", name, title, error.what()));
+  }
+}
+
+Outputs Function::Impl::run(std::span<const Array> arguments,
+                            const std::shared_ptr<const Impl>& self) const {
+  Outputs outputs = self->make_outputs(self);
+  executable->run(arguments, self->results(outputs));
+  return outputs;
+}
+
+Outputs Function::Impl::make_outputs(const std::shared_ptr<const Impl>& self) const {
+  return Outputs(user_outputs, &output_names, self);
+}
+
+std::span<Array> Function::Impl::results(Outputs& outputs) const {
+  return {outputs.data(), outputs.size()};
+}
+
+const Function::Impl& Function::impl() const {
+  if (impl_ == nullptr) {
+    throw UserError("an empty Function was used: make one with function({inputs}, {outputs})");
+  }
+  return *impl_;
+}
+
+Outputs Function::operator()(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e,
+                             const Arg& f, const Arg& g, const Arg& h) const {
+  const Impl& mine = impl();
+  const Arg* const args[] = {&a, &b, &c, &d, &e, &f, &g, &h};
+  std::size_t count = std::size(args);
+  while (count > 0 && args[count - 1]->kind_ == Arg::Kind::none) --count;
+  std::array<Array, std::size(args)> arrays;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i < mine.inputs.size()) {
+      arrays[i] = mine.argument(*args[i], i);
+    } else {
+      arrays[i] = args[i]->array_;  // one too many: the count is what gets reported
+    }
+  }
+  return mine.run({arrays.data(), count}, impl_);
+}
+
+Outputs Function::call(std::span<const Array> arguments) const {
+  return impl().run(arguments, impl_);
+}
+
+const std::string& Function::name() const { return impl().name; }
+const std::vector<Variable>& Function::inputs() const { return impl().inputs; }
+const std::vector<std::string>& Function::output_names() const { return impl().output_names; }
+
+FunctionStatistics Function::statistics() const {
+  const PlanStatistics s = impl().executable->statistics();
+  return {s.launches,      s.library_calls, s.copies,    s.bytes_read,  s.bytes_written, s.bytes_in,
+          s.bytes_out,     s.arena_bytes,   s.calls,     s.specialisations};
+}
+
+Function function(const std::vector<Variable>& inputs, const OutputList& outputs,
+                  const FunctionOptions& options, Loc loc) {
+  const Config config = options.config.value_or(current_config());
+  config.check_scopes(process_config(), {FlagScope::building, FlagScope::compile},
+                      "function(..., {.config = })");
+  FunctionMaker maker(inputs, outputs, options, config, loc);
+  const std::shared_ptr<Runtime> runtime = default_runtime();
+  CompileContext context{config, runtime->default_context(),
+                         [&](const std::string& name) { return runtime->target(name); },
+                         [](const std::string& pass, const std::string& text) {
+                           std::cerr << "after " << pass << ":\n" << text << '\n';
+                         }};
+  auto impl = std::make_shared<Function::Impl>();
+  impl->name = maker.graph.name;
+  impl->inputs = inputs;
+  impl->output_names = maker.output_names;
+  impl->user_outputs = maker.graph.user_outputs;
+  impl->graph = maker.graph;
+  impl->optimized = optimize(maker.graph, context);
+  impl->executable = std::make_unique<Executable>(runtime, make_plan(impl->optimized, context), config);
+  Function result;
+  result.impl_ = std::move(impl);
+  return result;
+}
+
+}  // namespace croton

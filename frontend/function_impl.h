@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "croton/function.h"
+#include "runtime/executable.h"
+
+namespace croton {
+
+struct Function::Impl {
+  std::string name;
+  std::vector<Variable> inputs;
+  std::vector<std::string> output_names;
+  std::size_t user_outputs = 0;
+  FunctionGraph graph;      ///< as the user wrote it
+  FunctionGraph optimized;  ///< as it was cut into kernels
+  std::unique_ptr<Executable> executable;
+
+  Array argument(const Arg& arg, std::size_t position) const;
+  Outputs run(std::span<const Array> arguments, const std::shared_ptr<const Impl>& self) const;
+
+ private:
+  Outputs make_outputs(const std::shared_ptr<const Impl>& self) const;
+  std::span<Array> results(Outputs& outputs) const;
+};
+
+}  // namespace croton

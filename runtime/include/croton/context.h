@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "croton/config.h"
+#include "croton/export.h"
+
+namespace croton {
+
+/// While it lives, ops and shared variables made on this thread live on the context `name`, unless
+/// they are given another one. Scopes nest. ConfigError for a name that is not bound.
+class CROTON_API ContextScope {
+ public:
+  [[nodiscard]] explicit ContextScope(std::string_view name);
+  ~ContextScope();
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+};
+
+/// While it lives, graphs built and functions made on this thread see `config`. Only flags that
+/// concern building (floatX, cast_policy) and compiling may differ from the process's; another
+/// flag is a ConfigError.
+class CROTON_API ConfigScope {
+ public:
+  [[nodiscard]] explicit ConfigScope(const Config& config);
+  ~ConfigScope();
+  ConfigScope(const ConfigScope&) = delete;
+  ConfigScope& operator=(const ConfigScope&) = delete;
+};
+
+/// The configuration in force on this thread: of the innermost ConfigScope, else the process's,
+/// read from CROTON_FLAGS and the rc files at first use (ConfigError when they cannot be read).
+CROTON_API Config current_config();
+
+/// Devices, libraries and their versions, and the bound contexts, as `croton devices` prints them.
+CROTON_API std::string describe_devices();
+
+}  // namespace croton
