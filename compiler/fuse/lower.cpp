@@ -300,7 +300,7 @@ Expr GroupLowering::read(const Variable& v, const std::vector<Position>& positio
     const bool first = in_place_.find(v) == in_place_.end();
     if (first) reads_.push_back(v);
     // In place: the whole domain in row-major order, with no mask.
-    bool plain = sum.affine() && !mask && sum.offset.is(0) &&
+    bool plain = sum.affine() && mask.id == kernel::kNone && sum.offset.is(0) &&
                  shapes.of(v).shape.size() <= group.domain.size();
     Dim stride = 1;
     for (int axis = static_cast<int>(group.domain.size()) - 1; axis >= 0 && plain; --axis) {
