@@ -23,7 +23,7 @@ struct Product {
 
 bool is_narrow(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 
-/// Operands in the dtype that is multiplied in.
+/// Operands in their common dtype.
 Product prepared(std::string_view op, const Operand& a, const Operand& b) {
   const Operand operands[] = {a, b};
   std::vector<Variable> values = resolve(op, operands);
@@ -32,9 +32,8 @@ Product prepared(std::string_view op, const Operand& a, const Operand& b) {
   if (is_bool(p.dtype)) {
     graph_error(op, "bools have no product of matrices: cast them, for instance to int32", p.loc);
   }
-  const DType work = is_narrow(p.dtype) ? DType::float32 : p.dtype;
-  p.a = cast_to(p.a, work, p.loc);
-  p.b = cast_to(p.b, work, p.loc);
+  p.a = cast_to(p.a, p.dtype, p.loc);
+  p.b = cast_to(p.b, p.dtype, p.loc);
   return p;
 }
 
@@ -57,17 +56,15 @@ void match_inner(Product& p, int axis_a, int axis_b) {
   if (b == kAnyDim && a != kAnyDim) p.b = pinned(p.b, axis_b, a);
 }
 
-/// Integers are multiplied in int64, which has the same lower digits.
 Variable gemm(const Product& p, const Variable& a, const Variable& b) {
-  const DType work = is_float(a.dtype()) ? a.dtype() : DType::int64;
-  const Variable y =
-      apply("gemm", {cast_to(a, work, p.loc), cast_to(b, work, p.loc)},
-            {{"transpose_a", std::int64_t{0}}, {"transpose_b", std::int64_t{0}}}, p.loc);
-  return cast_to(y, p.dtype, p.loc);
+  return apply("gemm", {a, b}, {{"transpose_a", std::int64_t{0}}, {"transpose_b", std::int64_t{0}}},
+               p.loc);
 }
 
+/// Products, which float16 and bfloat16 make in float32, summed over an axis.
 Variable summed_product(const Product& p, const Variable& a, const Variable& b, int axis) {
-  const Variable y = mul(Operand(a, p.loc), b);
+  const DType work = is_narrow(p.dtype) ? DType::float32 : p.dtype;
+  const Variable y = mul(Operand(cast_to(a, work, p.loc), p.loc), cast_to(b, work, p.loc));
   return cast_to(sum_axes(y, {axis}, false, p.loc), p.dtype, p.loc);
 }
 
@@ -108,7 +105,7 @@ std::vector<int> range(int begin, int end) {
 Variable dot(const Operand& left, const Operand& right) {
   Product p = prepared("dot", left, right);
   if (p.a.ndim() == 0 || p.b.ndim() == 0) {
-    return cast_to(mul(Operand(p.a, p.loc), p.b), p.dtype, p.loc);
+    return mul(Operand(p.a, p.loc), p.b);
   }
   if (p.b.ndim() == 1) return matrix_vector(p);
   if (p.a.ndim() == 1) return vector_matrix(p);
@@ -140,7 +137,7 @@ Variable outer(const Operand& left, const Operand& right) {
                 fmt::format("two vectors are expected: got {} and {} axes", p.a.ndim(), p.b.ndim()),
                 p.loc);
   }
-  return cast_to(mul(Operand(insert_axes(p.a, {1}, p.loc), p.loc), p.b), p.dtype, p.loc);
+  return mul(Operand(insert_axes(p.a, {1}, p.loc), p.loc), p.b);
 }
 
 Variable tensordot(const Operand& left, const Operand& right, int axes) {

@@ -1,8 +1,11 @@
-// The library op behind matrix products.
+// The library op behind matrix products: epilogue(alpha * op(A) @ op(B) + beta * C). The operands
+// are A and B, then C when the attribute "beta" is there and not 0, then the bias (a vector) when
+// "epilogue" is "bias" or "bias_relu"; rewrites make those.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "croton/error.h"
 #include "ops/build.h"
 #include "ops/reference.h"
 #include "ops/registry.h"
@@ -12,12 +15,43 @@ namespace {
 
 bool flag(const Attrs& attrs, std::string_view name) { return attrs.integer_or(name, 0) != 0; }
 
+/// What comes after the product.
+struct Extras {
+  double alpha;
+  double beta;
+  bool bias;
+  bool relu;
+
+  explicit Extras(const Attrs& attrs)
+      : alpha(attrs.real_or("alpha", 1)),
+        beta(attrs.real_or("beta", 0)),
+        bias(attrs.text_or("epilogue", "").starts_with("bias")),
+        relu(attrs.text_or("epilogue", "").ends_with("relu")) {}
+};
+
+/// C has the result's shape, the bias that of a row.
+void infer_extras(Infer& infer, const Extras& extras, const std::vector<Dim>& shape) {
+  int next = 2;
+  if (extras.beta != 0) {
+    const int c = next++;
+    if (infer.ndim(c) != static_cast<int>(shape.size())) infer.fail("the addend does not fit");
+    for (std::size_t k = 0; k < shape.size(); ++k) {
+      infer.equal(infer.shape(c)[k], shape[k], "the addend does not fit");
+    }
+  }
+  if (!extras.bias) return;
+  if (infer.ndim(next) != 1) infer.fail("the bias must be a vector");
+  infer.equal(infer.shape(next)[0], shape.back(), "the bias does not fit");
+}
+
 void infer_gemm(Infer& infer) {
-  infer.expect_inputs(2);
+  const Extras extras(infer.attrs());
+  infer.expect_inputs(2 + (extras.beta != 0) + extras.bias);
   const DType dtype = infer.dtype(0);
-  if (infer.dtype(1) != dtype) {
+  for (int k = 1; k < infer.inputs(); ++k) {
+    if (infer.dtype(k) == dtype) continue;
     infer.fail(fmt::format("operands of one dtype expected: got {} and {}", name_of(dtype),
-                           name_of(infer.dtype(1))));
+                           name_of(infer.dtype(k))));
   }
   if (is_bool(dtype)) infer.fail("bools have no matrix product; cast them");
   if (infer.ndim(0) < 2 || infer.ndim(1) < 2) infer.fail("two matrices are expected");
@@ -41,6 +75,7 @@ void infer_gemm(Infer& infer) {
   }
   shape.push_back(rows);
   shape.push_back(columns);
+  infer_extras(infer, extras, shape);
   infer.out(dtype, std::move(shape));
 }
 
@@ -48,6 +83,9 @@ void infer_gemm(Infer& infer) {
 std::vector<Variable> gemm_grad(const GradArgs& args) {
   const Loc& loc = args.node.loc;
   const Attrs& attrs = args.node.attrs();
+  const Extras extras(attrs);
+  internal_check(extras.beta == 0 && !extras.bias && !extras.relu,
+                 "a product with an epilogue is differentiated");
   const bool ta = flag(attrs, "transpose_a");
   const bool tb = flag(attrs, "transpose_b");
   const auto product = [&](const Variable& x, const Variable& y, bool tx, bool ty) {
@@ -96,7 +134,11 @@ std::vector<Array> gemm_reference(const Node& node, std::span<const Array> input
                         flag(node.attrs(), "transpose_a")};
     const Matrices<T> b{reference::values<T>(inputs[1]), inputs[1].shape(),
                         flag(node.attrs(), "transpose_b")};
-    const double alpha = node.attrs().has("alpha") ? node.attrs().real("alpha") : 1;
+    const Extras extras(node.attrs());
+    const std::vector<T> addend =
+        extras.beta != 0 ? reference::values<T>(inputs[2]) : std::vector<T>();
+    const std::vector<T> bias =
+        extras.bias ? reference::values<T>(inputs.back()) : std::vector<T>();
     Shape batch;
     const std::size_t rank = std::max(a.shape.size(), b.shape.size());
     for (std::size_t k = 0; k + 2 < rank; ++k) {
@@ -124,7 +166,13 @@ std::vector<Array> gemm_reference(const Node& node, std::span<const Array> input
       for (std::int64_t k = 0; k < a.columns(); ++k) {
         sum = static_cast<T>(sum + a.at(matrix, row, k) * b.at(matrix, k, column));
       }
-      to[i] = static_cast<T>(alpha == 1 ? sum : static_cast<T>(static_cast<double>(sum) * alpha));
+      if (extras.alpha != 1) sum = static_cast<T>(static_cast<double>(sum) * extras.alpha);
+      if (!addend.empty()) {
+        sum =
+            static_cast<T>(sum + static_cast<T>(extras.beta) * addend[static_cast<std::size_t>(i)]);
+      }
+      if (!bias.empty()) sum = static_cast<T>(sum + bias[static_cast<std::size_t>(column)]);
+      to[i] = extras.relu && sum < T() ? T() : sum;
     }
     return result.astype(inputs[0].dtype());
   })};
