@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <memory>
 #include <unordered_set>
 
 #include "compiler/graph/graph.h"
@@ -72,15 +73,20 @@ class ReverseMode {
       any = any || gradients.back().defined();
     }
     if (!any) return;
+    // Gradients of constants and of what leads to none of the variables are not even built.
+    const auto needed = std::make_unique<bool[]>(node.inputs.size());
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const Variable& input = node.inputs[k];
+      needed[k] = is_float(input.dtype()) && depends.contains(input.node()) &&
+                  !constants_.contains(input.node());
+    }
     const std::uint64_t since = next_node_id();
-    const std::vector<Variable> results = node.op->grad({node, gradients});
+    const std::vector<Variable> results =
+        node.op->grad({node, gradients, {needed.get(), node.inputs.size()}});
     internal_check(results.size() == node.inputs.size(), "a gradient rule skipped an input");
     for (std::size_t k = 0; k < results.size(); ++k) {
       const Variable& input = node.inputs[k];
-      if (!results[k].defined() || !is_float(input.dtype()) || !depends.contains(input.node()) ||
-          constants_.contains(input.node())) {
-        continue;
-      }
+      if (!results[k].defined() || !needed[k]) continue;
       const Variable result = cast_to(results[k], input.dtype(), node.loc);
       relocate(result, since, node.loc);
       if (result.ndim() != input.ndim()) {
