@@ -1,0 +1,287 @@
+#include <algorithm>
+
+#include "compiler/codegen/llvm_emitter.h"
+#include "compiler/codegen/llvm_types.h"
+#include "croton/error.h"
+
+namespace croton::codegen::llvm_ir {
+
+using kernel::kNone;
+
+namespace {
+
+/// No store beside the usual ones is wider than a cache line.
+int streaming_alignment(std::size_t bytes) { return bytes < 64 ? static_cast<int>(bytes) : 64; }
+
+}  // namespace
+
+std::string Emitter::element_type(int buffer) const {
+  return std::string(stored_element(kernel_.buffers[buffer].dtype));
+}
+
+/// bool is i8 in memory and i1 in registers.
+std::string Emitter::loaded(DType t, int width, const std::string& x) {
+  if (t != DType::boolean) return x;
+  std::string zero = width == 0 ? "0" : "zeroinitializer";
+  return op("icmp ne {} {}, {}", type("i8", width), x, zero);
+}
+
+std::string Emitter::storable(DType t, int width, const std::string& x) {
+  if (t != DType::boolean) return x;
+  return op("zext {} {} to {}", type("i1", width), x, type("i8", width));
+}
+
+/// Arguments are fetched from the array of pointers at the start of the function, once.
+std::string Emitter::pointer_of(int buffer) {
+  std::string name = fmt::format("%b{}", buffer);
+  if (!kernel_.buffers[buffer].argument || fetched_[buffer]) return name;
+  fetched_[buffer] = true;
+  std::string& entry = frames_[0].body;
+  entry += fmt::format("  {}.at = getelementptr ptr, ptr %buffers, i64 {}\n", name, buffer);
+  entry += fmt::format("  {0} = load ptr, ptr {0}.at, align 8\n", name);
+  return name;
+}
+
+/// The mask of a node together with that of the lanes; empty when all lanes take part.
+std::string Emitter::full_mask(Id mask) {
+  if (mask == kNone) return lanes_.mask;
+  std::string own = operand(mask, lanes_.width);
+  if (lanes_.mask.empty()) return own;
+  return simple("and", DType::boolean, lanes_.width, own, lanes_.mask);
+}
+
+// ---- Scalars ----
+
+/// Where a uniform mask is false the load goes to a constant zero instead.
+std::string Emitter::scalar_load(int buffer, const std::string& index, Id mask) {
+  DType t = kernel_.buffers[buffer].dtype;
+  std::string e = element_type(buffer);
+  std::string pointer = op("getelementptr {}, ptr {}, i64 {}", e, pointer_of(buffer), index);
+  if (mask != kNone) {
+    module_.declarations.insert("@croton.zero = internal constant i64 0, align 8\n");
+    pointer = op("select i1 {}, ptr {}, ptr @croton.zero", scalar(mask), pointer);
+  }
+  std::string value = op("load {}, ptr {}, align {}{}", e, pointer, size_of(t), invariant(buffer));
+  return loaded(t, 0, value);
+}
+
+/// Where a uniform mask is false the store goes to a word that nobody reads.
+void Emitter::scalar_store(int buffer, const std::string& index, const std::string& value,
+                           Id mask) {
+  DType t = kernel_.buffers[buffer].dtype;
+  std::string e = element_type(buffer);
+  std::string pointer = op("getelementptr {}, ptr {}, i64 {}", e, pointer_of(buffer), index);
+  if (mask != kNone) {
+    if (!sink_) frames_[0].body += "  %sink = alloca i64, align 8\n";
+    sink_ = true;
+    pointer = op("select i1 {}, ptr {}, ptr %sink", scalar(mask), pointer);
+  }
+  std::string stored = storable(t, 0, value);
+  line("  store {} {}, ptr {}, align {}\n", e, stored, pointer, size_of(t));
+}
+
+// ---- Vectors ----
+
+std::string Emitter::vector_load(int buffer, const std::string& pointer, const std::string& mask) {
+  DType t = kernel_.buffers[buffer].dtype;
+  int width = lanes_.width;
+  std::string full = type(element_type(buffer), width);
+  std::string value;
+  if (mask.empty()) {
+    value = op("load {}, ptr {}, align {}{}", full, pointer, size_of(t), invariant(buffer));
+  } else {
+    value =
+        op("call {} @llvm.masked.load.{}.p0(ptr {}, i32 {}, {} {}, {} zeroinitializer)", full,
+           suffix(stored_mangled(t), width), pointer, size_of(t), type("i1", width), mask, full);
+  }
+  return loaded(t, width, value);
+}
+
+void Emitter::vector_store(int buffer, const std::string& pointer, const std::string& value,
+                           const std::string& mask, bool streaming) {
+  DType t = kernel_.buffers[buffer].dtype;
+  int width = lanes_.width;
+  std::string full = type(element_type(buffer), width);
+  std::string stored = storable(t, width, value);
+  if (!mask.empty()) {
+    line("  call void @llvm.masked.store.{}.p0({} {}, ptr {}, i32 {}, {} {})\n",
+         suffix(stored_mangled(t), width), full, stored, pointer, size_of(t), type("i1", width),
+         mask);
+    return;
+  }
+  std::size_t alignment = size_of(t);
+  if (streaming) {
+    alignment = static_cast<std::size_t>(streaming_alignment(width * size_of(t)));
+    streams_ = true;
+  }
+  line("  store {} {}, ptr {}, align {}{}\n", full, stored, pointer, alignment,
+       streaming ? ", !nontemporal !1" : "");
+}
+
+std::string Emitter::vector_gather(int buffer, const std::string& pointers,
+                                   const std::string& mask) {
+  DType t = kernel_.buffers[buffer].dtype;
+  int width = lanes_.width;
+  std::string full = type(element_type(buffer), width);
+  std::string lanes = type("i1", width);
+  std::string value =
+      op("call {0} @llvm.masked.gather.{1}.v{2}p0({3} {4}, i32 {5}, {6} {7}, {0} zeroinitializer)",
+         full, suffix(stored_mangled(t), width), width, type("ptr", width), pointers, size_of(t),
+         lanes, mask.empty() ? "splat (i1 true)" : mask);
+  return loaded(t, width, value);
+}
+
+void Emitter::vector_scatter(int buffer, const std::string& pointers, const std::string& value,
+                             const std::string& mask) {
+  DType t = kernel_.buffers[buffer].dtype;
+  int width = lanes_.width;
+  std::string stored = storable(t, width, value);
+  line("  call void @llvm.masked.scatter.{}.v{}p0({} {}, {} {}, i32 {}, {} {})\n",
+       suffix(stored_mangled(t), width), width, type(element_type(buffer), width), stored,
+       type("ptr", width), pointers, size_of(t), type("i1", width),
+       mask.empty() ? "splat (i1 true)" : mask);
+}
+
+std::string Emitter::reversed(int buffer, const std::string& x) {
+  DType t = kernel_.buffers[buffer].dtype;
+  std::string full = type(t, lanes_.width);
+  std::string order;
+  for (int i = lanes_.width - 1; i >= 0; --i) order += fmt::format("i32 {}{}", i, i ? ", " : "");
+  return op("shufflevector {0} {1}, {0} poison, <{2} x i32> <{3}>", full, x, lanes_.width, order);
+}
+
+/// The address of element `base`, computed before the lanes where base allows it, once for both
+/// the whole vectors and the rest.
+std::string Emitter::base_pointer(Id id, const Node& n) {
+  std::string pointer = pointer_of(n.index);
+  std::int64_t base = 0;
+  if (constant(n.in[0], &base) && base == 0) return pointer;
+  auto known = pointers_.find(id);
+  if (known != pointers_.end()) return known->second;
+  at_ = std::max({values_[n.in[0]].depth, buffer_depth(n.index), lanes_.depth - 1});
+  bool before = at_ < lanes_.depth;
+  pointer = op("getelementptr {}, ptr {}, i64 {}", element_type(n.index), pointer, scalar(n.in[0]));
+  at_ = depth();
+  if (before) pointers_[id] = pointer;
+  return pointer;
+}
+
+std::string Emitter::contiguous_pointer(Id id, const Node& n, bool reverse) {
+  std::string base = base_pointer(id, n);
+  std::string offset = lanes_.counter;
+  if (reverse) offset = op("sub i64 {}, {}", -(lanes_.width - 1), lanes_.counter);
+  if (offset == "0") return base;
+  return op("getelementptr {}, ptr {}, i64 {}", element_type(n.index), base, offset);
+}
+
+/// The addresses of the lanes of a load or store with any stride.
+std::string Emitter::strided_pointers(Id id, const Node& n) {
+  std::string base = base_pointer(id, n);
+  std::string e = element_type(n.index);
+  std::string first = op("mul i64 {}, {}", lanes_.counter, scalar(n.in[1]));
+  std::string start = op("getelementptr {}, ptr {}, i64 {}", e, base, first);
+  std::string offsets;
+  std::int64_t stride = 0;
+  if (constant(n.in[1], &stride)) {
+    offsets = iota(stride);
+  } else {
+    std::string all = operand(n.in[1], lanes_.width);
+    at_ = std::max(values_[n.in[1]].depth, lanes_.depth - 1);
+    offsets = simple("mul", DType::int64, lanes_.width, all, iota(1));
+    at_ = depth();
+  }
+  return op("getelementptr {}, ptr {}, {} {}", e, start, type("i64", lanes_.width), offsets);
+}
+
+/// 0, step, 2 * step ... in the lanes.
+std::string Emitter::iota(std::int64_t step) const {
+  std::string text = "<";
+  for (int i = 0; i < lanes_.width; ++i) text += fmt::format("{}i64 {}", i ? ", " : "", i * step);
+  return text + ">";
+}
+
+// ---- Nodes ----
+
+void Emitter::emit_load(Id id) {
+  const Node& n = node(id);
+  std::int64_t stride = 0;
+  bool fixed = constant(n.in[1], &stride);
+  bool varying_mask = n.in[2] != kNone && node(n.in[2]).varying;
+  if (lanes_.depth == 0 || (fixed && stride == 0 && !varying_mask)) {
+    // What is the same for all lanes of a lanes that runs at all is read before it.
+    bool before =
+        lanes_.depth == depth() && n.in[2] == kNone && values_[n.in[0]].depth < lanes_.depth;
+    at_ = before && lanes_.depth > 0 ? lanes_.depth - 1 : depth();
+    int place = at_;
+    std::string value = scalar_load(n.index, scalar(n.in[0]), n.in[2]);
+    at_ = depth();
+    set(id, value, place);
+    return;
+  }
+  at_ = depth();
+  std::string mask = full_mask(n.in[2]);
+  std::string value;
+  if (fixed && stride == 1) {
+    value = vector_load(n.index, contiguous_pointer(id, n, false), mask);
+  } else if (fixed && stride == -1 && mask.empty()) {
+    value = reversed(n.index, vector_load(n.index, contiguous_pointer(id, n, true), mask));
+  } else {
+    value = vector_gather(n.index, strided_pointers(id, n), mask);
+  }
+  set(id, value, depth());
+}
+
+void Emitter::emit_gather(Id id) {
+  const Node& n = node(id);
+  at_ = depth();
+  if (!n.varying) {
+    set(id, scalar_load(n.index, scalar(n.in[0]), n.in[1]), depth());
+    return;
+  }
+  std::string index = operand(n.in[0], lanes_.width);
+  std::string pointers = op("getelementptr {}, ptr {}, {} {}", element_type(n.index),
+                            pointer_of(n.index), type("i64", lanes_.width), index);
+  std::string mask = full_mask(n.in[1]);
+  set(id, vector_gather(n.index, pointers, mask), depth());
+}
+
+void Emitter::emit_store(Id id) {
+  const Node& n = node(id);
+  at_ = depth();
+  std::int64_t stride = 0;
+  bool fixed = constant(n.in[1], &stride);
+  bool varying = node(n.in[2]).varying || (n.in[3] != kNone && node(n.in[3]).varying);
+  if (lanes_.depth == 0 || (fixed && stride == 0 && !varying)) {
+    scalar_store(n.index, scalar(n.in[0]), scalar(n.in[2]), n.in[3]);
+    return;
+  }
+  std::string mask = full_mask(n.in[3]);
+  std::string value = operand(n.in[2], lanes_.width);
+  if (fixed && stride == 1) {
+    vector_store(n.index, contiguous_pointer(id, n, false), value, mask, n.streaming);
+  } else if (fixed && stride == -1 && mask.empty()) {
+    std::string turned = reversed(n.index, value);
+    vector_store(n.index, contiguous_pointer(id, n, true), turned, mask, false);
+  } else {
+    vector_scatter(n.index, strided_pointers(id, n), value, mask);
+  }
+}
+
+void Emitter::emit_scatter(Id id) {
+  const Node& n = node(id);
+  at_ = depth();
+  bool varying =
+      node(n.in[0]).varying || node(n.in[1]).varying || (n.in[2] != kNone && node(n.in[2]).varying);
+  if (!varying) {
+    scalar_store(n.index, scalar(n.in[0]), scalar(n.in[1]), n.in[2]);
+    return;
+  }
+  std::string index = operand(n.in[0], lanes_.width);
+  std::string value = operand(n.in[1], lanes_.width);
+  std::string pointers = op("getelementptr {}, ptr {}, {} {}", element_type(n.index),
+                            pointer_of(n.index), type("i64", lanes_.width), index);
+  std::string mask = full_mask(n.in[2]);
+  vector_scatter(n.index, pointers, value, mask);
+}
+
+}  // namespace croton::codegen::llvm_ir
