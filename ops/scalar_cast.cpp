@@ -101,6 +101,8 @@ Variable cast(const Operand& x, DType dtype) {
   return cast_to(x.variable(), dtype, x.loc());
 }
 
+Variable Variable::astype(DType dtype, Loc loc) const { return cast(Operand(*this, loc), dtype); }
+
 Variable disconnected_grad(const Operand& x) {
   return make("disconnected_grad", Promotion::common, x);
 }

@@ -116,9 +116,9 @@ std::vector<Variable> grad(const Operand& cost, const std::vector<Variable>& wrt
   }
   for (const auto& [value, gradient] : options.known_grads) {
     if (gradient.ndim() != value.ndim()) {
-      graph_error("grad",
-                  fmt::format("the known gradient of {} has {} axes", title(value), gradient.ndim()),
-                  loc);
+      graph_error(
+          "grad",
+          fmt::format("the known gradient of {} has {} axes", title(value), gradient.ndim()), loc);
     }
     reverse.start(value, cast_to(gradient, value.dtype(), loc));
   }
@@ -144,8 +144,7 @@ std::vector<Variable> grad(const Operand& cost, const std::vector<Variable>& wrt
           title(v));
       if (options.disconnected_inputs == Disconnected::raise) graph_error("grad", message, loc);
       if (options.disconnected_inputs == Disconnected::warn) spdlog::warn("[grad] {}", message);
-      const Variable like =
-          is_float(v.dtype()) ? v : cast_to(v, build_settings().float_x, loc);
+      const Variable like = is_float(v.dtype()) ? v : cast_to(v, build_settings().float_x, loc);
       gradient = zeros_like(like, loc);
       relocate(gradient, since, loc);
     }
