@@ -18,10 +18,14 @@ thread_local std::vector<Config> config_scopes;
 
 DType dtype_of_flag(FloatX flag) {
   switch (flag) {
-    case FloatX::float32: return DType::float32;
-    case FloatX::float64: return DType::float64;
-    case FloatX::float16: return DType::float16;
-    case FloatX::bfloat16: return DType::bfloat16;
+    case FloatX::float32:
+      return DType::float32;
+    case FloatX::float64:
+      return DType::float64;
+    case FloatX::float16:
+      return DType::float16;
+    case FloatX::bfloat16:
+      return DType::bfloat16;
   }
   return DType::float32;
 }
@@ -30,12 +34,18 @@ DType float_x_now() { return build_settings().float_x; }
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
-    case LogLevel::trace: return spdlog::level::trace;
-    case LogLevel::debug: return spdlog::level::debug;
-    case LogLevel::info: return spdlog::level::info;
-    case LogLevel::warn: return spdlog::level::warn;
-    case LogLevel::error: return spdlog::level::err;
-    case LogLevel::off: return spdlog::level::off;
+    case LogLevel::trace:
+      return spdlog::level::trace;
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
+    case LogLevel::off:
+      return spdlog::level::off;
   }
   return spdlog::level::warn;
 }

@@ -63,8 +63,9 @@ bool convert_exactly(const Array& value, DType dtype, Array& result) {
 Array Function::Impl::argument(const Arg& arg, std::size_t position) const {
   if (arg.kind_ == Arg::Kind::array) return arg.array_;
   const PlanInput& input = executable->plan().inputs[position];
-  const std::string title = input.name.empty() ? fmt::format("argument {}", position + 1)
-                                               : fmt::format("argument {} ('{}')", position + 1, input.name);
+  const std::string title = input.name.empty()
+                                ? fmt::format("argument {}", position + 1)
+                                : fmt::format("argument {} ('{}')", position + 1, input.name);
   if (arg.kind_ == Arg::Kind::list) {
     if (arg.array_.dtype() == input.dtype) return arg.array_;
     Array result;
@@ -143,8 +144,8 @@ const std::vector<std::string>& Function::output_names() const { return impl().o
 
 FunctionStatistics Function::statistics() const {
   const PlanStatistics s = impl().executable->statistics();
-  return {s.launches,      s.library_calls, s.copies,    s.bytes_read,  s.bytes_written, s.bytes_in,
-          s.bytes_out,     s.arena_bytes,   s.calls,     s.specialisations};
+  return {s.launches, s.library_calls, s.copies,      s.bytes_read, s.bytes_written,
+          s.bytes_in, s.bytes_out,     s.arena_bytes, s.calls,      s.specialisations};
 }
 
 Function function(const std::vector<Variable>& inputs, const OutputList& outputs,
@@ -166,7 +167,8 @@ Function function(const std::vector<Variable>& inputs, const OutputList& outputs
   impl->user_outputs = maker.graph.user_outputs;
   impl->graph = maker.graph;
   impl->optimized = optimize(maker.graph, context);
-  impl->executable = std::make_unique<Executable>(runtime, make_plan(impl->optimized, context), config);
+  impl->executable =
+      std::make_unique<Executable>(runtime, make_plan(impl->optimized, context), config);
   Function result;
   result.impl_ = std::move(impl);
   return result;

@@ -47,15 +47,17 @@ void FunctionMaker::check_inputs() {
     const Variable& input = inputs_[i];
     if (!input.defined()) fail(fmt::format("input {} is an empty Variable", i + 1));
     if (input.node()->shared) {
-      fail(fmt::format("{} is a shared variable, which a function reads without being passed it: "
-                       "leave it out, or replace it with .givens",
-                       title(input, i)));
+      fail(
+          fmt::format("{} is a shared variable, which a function reads without being passed it: "
+                      "leave it out, or replace it with .givens",
+                      title(input, i)));
     }
     if (is_op(input, "constant")) fail(fmt::format("{} is a constant", title(input, i)));
     if (!is_op(input, "input")) {
-      fail(fmt::format("{} is the result of '{}': inputs are symbols made by matrix(\"x\") and the "
-                       "like; replace inner values with .givens",
-                       title(input, i), input.node()->op->name));
+      fail(
+          fmt::format("{} is the result of '{}': inputs are symbols made by matrix(\"x\") and the "
+                      "like; replace inner values with .givens",
+                      title(input, i), input.node()->op->name));
     }
     if (!seen.insert(input.node()).second) fail(fmt::format("{} is given twice", title(input, i)));
   }
@@ -96,10 +98,10 @@ Variable FunctionMaker::update_value(const Update& update) const {
            is.shape[axis] == wanted.shape[axis];
   }
   if (!fits) {
-    throw GraphError(fmt::format("[function] the update of {} has another type: got {}, expected "
-                                 "{}{}; at {}",
-                                 state.title(), is.to_text(), wanted.to_text(), hint,
-                                 to_text(update.value.loc())));
+    throw GraphError(fmt::format(
+        "[function] the update of {} has another type: got {}, expected "
+        "{}{}; at {}",
+        state.title(), is.to_text(), wanted.to_text(), hint, to_text(update.value.loc())));
   }
   return value;
 }
@@ -133,10 +135,10 @@ void FunctionMaker::apply_givens() {
                          title(inputs_[i], i)));
       }
     }
-    Variable replacement = given.replacement.is_literal()
-                               ? make_scalar(given.value.dtype(), given.replacement.literal(),
-                                             given.replacement.loc())
-                               : given.replacement.variable();
+    Variable replacement =
+        given.replacement.is_literal()
+            ? make_scalar(given.value.dtype(), given.replacement.literal(), given.replacement.loc())
+            : given.replacement.variable();
     if (replacement.dtype() != given.value.dtype() || replacement.ndim() != given.value.ndim()) {
       const Variable& v = given.value;
       fail(fmt::format("a given has another type than what it replaces: got {}, expected {}",

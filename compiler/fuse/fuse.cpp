@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <queue>
 
-#include "compiler/fuse/grower.h"
 #include "compiler/fuse/group.h"
+#include "compiler/fuse/grower.h"
 #include "compiler/graph/op.h"
 #include "croton/error.h"
 

@@ -14,10 +14,10 @@
 namespace croton {
 
 enum class GroupKind : std::uint8_t {
-  map,      ///< elementwise over a domain
-  row,      ///< stages over the reduced axes, one row of the kept axes after the other
-  reduce,   ///< folds over everything, or over axes before the last: partial results, then a fold
-  kernel,   ///< one op with a kernel of its own
+  map,     ///< elementwise over a domain
+  row,     ///< stages over the reduced axes, one row of the kept axes after the other
+  reduce,  ///< folds over everything, or over axes before the last: partial results, then a fold
+  kernel,  ///< one op with a kernel of its own
   library,
   copy,
   view,
@@ -25,8 +25,8 @@ enum class GroupKind : std::uint8_t {
 
 struct Group {
   GroupKind kind = GroupKind::map;
-  std::vector<const Node*> nodes;    ///< members, oldest first
-  std::vector<Variable> outputs;     ///< values that others need
+  std::vector<const Node*> nodes;  ///< members, oldest first
+  std::vector<Variable> outputs;   ///< values that others need
   const std::string* context = nullptr;
 
   // map, row, reduce: the domain. Axes that folds reduce are marked.

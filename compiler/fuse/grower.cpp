@@ -203,11 +203,43 @@ bool Grower::try_join(int number) {
   if (outside && path_leads_back(number, id_)) return false;
   if (node->op->fold) {
     if (!join_fold(node, axes)) return false;
-  } else if (node->op->cost >= kExpensive && !can_be_output(node, axes)) {
+  } else if (node->op->cost >= kExpensive && !can_be_output(node, axes) &&
+             !follows_fold(node, axes)) {
     return false;  // would be computed again and again
   }
   group().axes.emplace(node, std::move(axes));
   return true;
+}
+
+/// Whether the value comes, elementwise, from a reduction over what it lacks of the domain: once
+/// that joins, the value is computed once a row.
+bool Grower::follows_fold(const Node* node, const std::vector<int>& axes) const {
+  constexpr int kDepth = 16;
+  std::vector<Dim> rest;
+  for (int axis = 0; axis < static_cast<int>(group().domain.size()); ++axis) {
+    if (!group().domain[axis].is(1) && std::find(axes.begin(), axes.end(), axis) == axes.end()) {
+      rest.push_back(group().domain[axis]);
+    }
+  }
+  std::vector<const Node*> todo{node};
+  for (int i = 0; i < kDepth && i < static_cast<int>(todo.size()); ++i) {
+    if (todo[i]->op->fold) {
+      const std::vector<Dim>& shape = fusion_.shapes.of(todo[i]->inputs[0]).shape;
+      std::vector<Dim> sizes;
+      for (const int axis : fold_axes(todo[i])) {
+        if (!shape[axis].is(1)) sizes.push_back(shape[axis]);
+      }
+      bool equal = sizes.size() == rest.size() && folds_last_axis(todo[i], fusion_.shapes);
+      for (std::size_t k = 0; equal && k < rest.size(); ++k) equal = sizes[k].same(rest[k]);
+      if (equal) return true;
+      continue;
+    }
+    if (todo[i]->op->form != OpForm::scalar && todo[i]->op->name != "dimshuffle") continue;
+    for (const Variable& input : todo[i]->inputs) {
+      if (input.node()->op->form != OpForm::leaf) todo.push_back(input.node());
+    }
+  }
+  return false;
 }
 
 bool Grower::join_fold(const Node* fold, const std::vector<int>& axes) {
@@ -225,8 +257,7 @@ bool Grower::join_fold(const Node* fold, const std::vector<int>& axes) {
   }
   std::vector<int> rest;  // domain axes that the fold's result does not have
   for (int axis = 0; axis < static_cast<int>(g.domain.size()); ++axis) {
-    if (!g.domain[axis].is(1) &&
-        std::find(kept.begin(), kept.end(), axis) == kept.end()) {
+    if (!g.domain[axis].is(1) && std::find(kept.begin(), kept.end(), axis) == kept.end()) {
       rest.push_back(axis);
     }
   }
@@ -305,58 +336,110 @@ bool Grower::path_leads_back(int producer, int id) const {
   return false;
 }
 
+/// Where a node would stand in another group's domain: as a value of all of it, as one of the kept
+/// axes, or as a fold over the reduced ones.
+bool Grower::sibling_axes(const Node* node, const Group& g, std::vector<int>& axes) const {
+  const std::vector<Dim>& shape = fusion_.shapes.of(node)[0].shape;
+  const bool reduced = has_reduced(g);
+  axes.clear();
+  if (node->op->fold) {
+    const std::vector<Dim>& in = fusion_.shapes.of(node->inputs[0]).shape;
+    if (!reduced || in.size() != g.domain.size()) return false;
+    const bool keepdims = node->attrs().integer("keepdims") != 0;
+    for (int axis = 0; axis < static_cast<int>(in.size()); ++axis) {
+      if (!in[axis].same(g.domain[axis]) || is_reduced(node, axis) != g.reduced[axis]) return false;
+      if (!g.reduced[axis]) {
+        axes.push_back(in[axis].is(1) ? -1 : axis);
+      } else if (keepdims) {
+        axes.push_back(-1);
+      }
+    }
+    return true;
+  }
+  if (shape.size() == g.domain.size()) {
+    bool full = true;
+    bool kept = reduced;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      full = full && shape[axis].same(g.domain[axis]);
+      kept = kept && shape[axis].same(g.reduced[axis] ? Dim(1) : g.domain[axis]);
+      axes.push_back(shape[axis].is(1) ? -1 : static_cast<int>(axis));
+    }
+    // A kernel that folds partial results writes values of the kept axes alone.
+    return (full && g.kind != GroupKind::reduce) || kept;
+  }
+  if (!reduced) return false;
+  std::size_t next = 0;
+  for (int axis = 0; axis < static_cast<int>(g.domain.size()); ++axis) {
+    if (g.reduced[axis]) continue;
+    if (next == shape.size() || !shape[next].same(g.domain[axis])) return false;
+    axes.push_back(shape[next++].is(1) ? -1 : axis);
+  }
+  return next == shape.size();
+}
+
+bool Grower::needs_group(int root, int other) const {
+  int oldest = root;
+  for (const Node* member : groups_[other].nodes) {
+    oldest = std::min(oldest, fusion_.number.at(member));
+  }
+  std::vector<int> todo{root};
+  std::unordered_set<int> seen;
+  std::unordered_set<int> groups_seen;
+  while (!todo.empty()) {
+    if (seen.size() > kSearchLimit) return true;
+    const int number = todo.back();
+    todo.pop_back();
+    const int of = fusion_.group_of[number];
+    if (of == other) return true;
+    const auto visit = [&](const Node* node) {
+      for (const Variable& input : node->inputs) {
+        const int next = fusion_.number.at(input.node());
+        if (next >= oldest && seen.insert(next).second) todo.push_back(next);
+      }
+    };
+    if (of < 0) {
+      visit(fusion_.order[number]);
+    } else if (groups_seen.insert(of).second) {
+      for (const Node* member : groups_[of].nodes) visit(member);
+    }
+  }
+  return false;
+}
+
 bool Grower::join_sibling(int root) {
   const Node* node = fusion_.order[root];
-  if (node->op->fold || node->op->form != OpForm::scalar) return false;
-  const std::vector<Dim>& shape = fusion_.shapes.of(node)[0].shape;
-  // Groups that read one of the operands are the ones worth joining.
-  for (const Variable& input : node->inputs) {
-    for (const int user : fusion_.users[fusion_.number.at(input.node())]) {
-      const int other = fusion_.group_of[user];
-      if (other < 0) continue;
-      const Group& g = groups_[other];
-      if (g.kind != GroupKind::map || g.context != node->context ||
-          g.nodes.size() >= kGroupLimit || g.domain.size() != shape.size()) {
-        continue;
+  if (node->op->form != OpForm::scalar && !node->op->fold) return false;
+  // Groups that read one of the operands, or what a reduction below reads, are worth joining.
+  std::vector<int> nearby;
+  const auto add_users = [&](const Variable& v) {
+    for (const int user : fusion_.users[fusion_.number.at(v.node())]) {
+      const int of = fusion_.group_of[user];
+      if (of >= 0 && std::find(nearby.begin(), nearby.end(), of) == nearby.end()) {
+        nearby.push_back(of);
       }
-      bool equal = true;
-      for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        equal = equal && g.domain[axis].same(shape[axis]);
-      }
-      if (!equal || path_leads_back(root, other)) continue;
-      // The other way round: the root must not need the group.
-      id_ = other;
-      std::vector<int> todo{root};
-      std::unordered_set<int> seen;
-      bool needs = false;
-      int oldest = root;
-      for (const Node* member : g.nodes) oldest = std::min(oldest, fusion_.number.at(member));
-      std::unordered_set<int> groups_seen;
-      while (!todo.empty() && !needs) {
-        const int number = todo.back();
-        todo.pop_back();
-        if (seen.size() > kSearchLimit) needs = true;
-        std::vector<const Node*> expand{fusion_.order[number]};
-        const int of = fusion_.group_of[number];
-        if (of == other) needs = true;
-        if (of >= 0 && groups_seen.insert(of).second) expand = groups_[of].nodes;
-        for (const Node* above : expand) {
-          for (const Variable& in : above->inputs) {
-            const int next = fusion_.number.at(in.node());
-            if (next >= oldest && seen.insert(next).second) todo.push_back(next);
-          }
-        }
-      }
-      if (needs) continue;
-      std::vector<int> axes;
-      for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
-        axes.push_back(shape[axis].is(1) ? -1 : axis);
-      }
-      group().axes.emplace(node, std::move(axes));
-      add(root);
-      grow();
-      return true;
     }
+  };
+  constexpr std::size_t kNearby = 8;
+  for (const Variable& input : node->inputs) {
+    if (constant_value(input) != nullptr) continue;
+    add_users(input);
+    if (!input.node()->op->fold) continue;
+    add_users(input.node()->inputs[0]);
+  }
+  if (nearby.size() > kNearby) nearby.resize(kNearby);
+  for (const int other : nearby) {
+    const Group& g = groups_[other];
+    std::vector<int> axes;
+    if (g.domain.empty() || g.context != node->context || g.nodes.size() >= kGroupLimit ||
+        (g.kind != GroupKind::map && g.kind != GroupKind::row && g.kind != GroupKind::reduce) ||
+        !sibling_axes(node, g, axes) || path_leads_back(root, other) || needs_group(root, other)) {
+      continue;
+    }
+    id_ = other;
+    group().axes.emplace(node, std::move(axes));
+    add(root);
+    grow();
+    return true;
   }
   return false;
 }

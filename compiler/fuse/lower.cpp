@@ -403,14 +403,20 @@ Expr combine(kernel::Builder& b, kernel::Fold fold, Expr x, Expr y) {
   using kernel::Binary;
   using kernel::Fold;
   switch (fold) {
-    case Fold::sum: return b.binary(Binary::add, x, y);
-    case Fold::prod: return b.binary(Binary::mul, x, y);
+    case Fold::sum:
+      return b.binary(Binary::add, x, y);
+    case Fold::prod:
+      return b.binary(Binary::mul, x, y);
     case Fold::min:
-    case Fold::argmin: return b.binary(Binary::min, x, y);
+    case Fold::argmin:
+      return b.binary(Binary::min, x, y);
     case Fold::max:
-    case Fold::argmax: return b.binary(Binary::max, x, y);
-    case Fold::any: return b.binary(Binary::bit_or, x, y);
-    case Fold::all: return b.binary(Binary::bit_and, x, y);
+    case Fold::argmax:
+      return b.binary(Binary::max, x, y);
+    case Fold::any:
+      return b.binary(Binary::bit_or, x, y);
+    case Fold::all:
+      return b.binary(Binary::bit_and, x, y);
   }
   throw InternalError("unknown fold");
 }

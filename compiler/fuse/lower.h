@@ -101,7 +101,8 @@ class GroupLowering {
   kernel::Expr read(const Variable& v, const std::vector<Position>& position, kernel::Expr mask);
   kernel::Expr value(const Position& position);
   kernel::Expr axis_value(int axis);
-  std::string key(const Variable& v, const std::vector<Position>& position, kernel::Expr mask) const;
+  std::string key(const Variable& v, const std::vector<Position>& position,
+                  kernel::Expr mask) const;
   bool depends_on_unready(const Node* node, const std::vector<bool>& running) const;
 
   bool survey_ = true;

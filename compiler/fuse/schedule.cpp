@@ -10,13 +10,18 @@ using kernel::Expr;
 
 Scheduled schedule(const Group& group, const Shapes& shapes, const TargetInfo& target) {
   switch (group.kind) {
-    case GroupKind::map: return schedule_map(group, shapes, target);
-    case GroupKind::row: return schedule_row(group, shapes, target);
-    case GroupKind::reduce: return schedule_reduce(group, shapes, target);
-    case GroupKind::kernel: return schedule_own(group, shapes);
+    case GroupKind::map:
+      return schedule_map(group, shapes, target);
+    case GroupKind::row:
+      return schedule_row(group, shapes, target);
+    case GroupKind::reduce:
+      return schedule_reduce(group, shapes, target);
+    case GroupKind::kernel:
+      return schedule_own(group, shapes);
     case GroupKind::library:
     case GroupKind::copy:
-    case GroupKind::view: break;
+    case GroupKind::view:
+      break;
   }
   throw InternalError("this kind of group has no kernel");
 }
@@ -165,9 +170,10 @@ Scheduled schedule_map(const Group& group, const Shapes& shapes, const TargetInf
         one_row ? Dim(1) : max(Dim(1), floor_div(Dim(kBlockElements), max(inner, Dim(1))));
     launch.blocks = ceil_div(rows, rows_per_block) * chunks;
     launch.misalignment =
-        one_row ? Dim(0)
-                : floor_mod(inner * Dim(static_cast<std::int64_t>(size_of(group.outputs[0].dtype()))),
-                            Dim(64));
+        one_row
+            ? Dim(0)
+            : floor_mod(inner * Dim(static_cast<std::int64_t>(size_of(group.outputs[0].dtype()))),
+                        Dim(64));
 
     Expr block = b.block();
     Expr start = b.i64(0);
@@ -191,7 +197,8 @@ Scheduled schedule_map(const Group& group, const Shapes& shapes, const TargetInf
       run_lanes();
     } else {
       const Expr first = block * lowering.size(rows_per_block);
-      const Expr last = b.binary(Binary::min, lowering.size(rows), first + lowering.size(rows_per_block));
+      const Expr last =
+          b.binary(Binary::min, lowering.size(rows), first + lowering.size(rows_per_block));
       const Expr row = b.begin_loop(last - first);
       lowering.open();
       set_counters(lowering, 0, lane, first + row);

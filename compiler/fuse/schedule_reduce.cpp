@@ -18,13 +18,16 @@ Expr identity(kernel::Builder& b, Fold fold, DType dtype) {
   const bool largest = fold == Fold::min || fold == Fold::argmin;
   switch (fold) {
     case Fold::sum:
-    case Fold::any: return b.integer(dtype, 0);
+    case Fold::any:
+      return b.integer(dtype, 0);
     case Fold::prod:
-    case Fold::all: return b.integer(dtype, 1);
+    case Fold::all:
+      return b.integer(dtype, 1);
     case Fold::min:
     case Fold::max:
     case Fold::argmin:
-    case Fold::argmax: break;
+    case Fold::argmax:
+      break;
   }
   if (is_bool(dtype)) return b.integer(dtype, largest ? 1 : 0);
   if (is_float(dtype)) {
@@ -32,7 +35,8 @@ Expr identity(kernel::Builder& b, Fold fold, DType dtype) {
     return b.constant(dtype, largest ? infinity : -infinity);
   }
   const int bits = static_cast<int>(size_of(dtype)) * 8;
-  if (is_unsigned(dtype)) return largest ? b.bits(dtype, ~0ull >> (64 - bits)) : b.integer(dtype, 0);
+  if (is_unsigned(dtype))
+    return largest ? b.bits(dtype, ~0ull >> (64 - bits)) : b.integer(dtype, 0);
   const std::int64_t low = std::numeric_limits<std::int64_t>::min() >> (64 - bits);
   return b.integer(dtype, largest ? ~low : low);
 }
@@ -43,7 +47,7 @@ namespace {
 constexpr std::int64_t kOneBlock = 32768;
 /// Up to this many rows are folded in registers, without partial results.
 constexpr std::int64_t kFewRows = 64;
-constexpr std::int64_t kColumns = 8192;        ///< columns of one block, so that sums stay cached
+constexpr std::int64_t kColumns = 8192;  ///< columns of one block, so that sums stay cached
 constexpr std::int64_t kPieceElements = 262144;
 constexpr std::int64_t kMostPieces = 64;
 
@@ -72,7 +76,8 @@ class Reducer {
     if (!any_reduced) return schedule_map(group_, shapes_, target);
     if (!any_kept) {
       const Dim all = extent(known_.loops, 0, known_.loops.size());
-      if (all.is_number() && all.number() <= kOneBlock) return schedule_row(group_, shapes_, target);
+      if (all.is_number() && all.number() <= kOneBlock)
+        return schedule_row(group_, shapes_, target);
       everything();
       return std::move(result_);
     }
@@ -216,7 +221,8 @@ void Reducer::everything_partial(Dim chunks, Dim blocks, Dim rows, Dim rows_per_
   for (std::size_t k = 0; k < folds_.size(); ++k) {
     const int n = static_cast<int>(k);
     b.store(partial[p++], b.block(), b.i64(0), b.result(row, n));
-    if (pairs(*folds_[k]->op->fold)) b.store(partial[p++], b.block(), b.i64(0), b.result(row, n, 1));
+    if (pairs(*folds_[k]->op->fold))
+      b.store(partial[p++], b.block(), b.i64(0), b.result(row, n, 1));
   }
   add(std::move(launch), b, l);
 }
@@ -295,7 +301,8 @@ void Reducer::columns_direct() {
   l.set_lane(static_cast<int>(lane_), start, counter);
   running[lane_] = true;
   l.hoist(running);
-  const Expr row = b.begin_loop(l.size(extent(known_.loops, first_reduced_, lane_)), accumulators());
+  const Expr row =
+      b.begin_loop(l.size(extent(known_.loops, first_reduced_, lane_)), accumulators());
   l.open();
   set_counters(l, first_reduced_, lane_, row);
   for (std::size_t k = 0; k < folds_.size(); ++k) {

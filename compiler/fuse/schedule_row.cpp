@@ -31,8 +31,8 @@ bool touches_reduced(const Group& group, const Node* node) {
 
 struct Stage {
   std::vector<const Node*> folds;
-  std::vector<Variable> outputs;         ///< of the whole domain, written in this sweep
-  std::vector<const Node*> keep;         ///< values to be stored for later stages
+  std::vector<Variable> outputs;  ///< of the whole domain, written in this sweep
+  std::vector<const Node*> keep;  ///< values to be stored for later stages
 };
 
 /// Stages in order; the last one may have no folds.
@@ -158,8 +158,8 @@ class RowEmitter {
   void declare_kept(const std::vector<Stage>& stages) {
     for (const Stage& stage : stages) {
       for (const Node* node : stage.keep) {
-        kept_.emplace(node, b_.local(node->outputs[0].dtype,
-                                     l_.size(extent(l_.loops(), first_, lane_ + 1))));
+        kept_.emplace(
+            node, b_.local(node->outputs[0].dtype, l_.size(extent(l_.loops(), first_, lane_ + 1))));
       }
     }
   }
@@ -216,8 +216,8 @@ Scheduled schedule_row(const Group& group, const Shapes& shapes, const TargetInf
   const Dim rows_per_block = max(Dim(1), floor_div(Dim(kBlockElements), max(width, Dim(1))));
   launch.blocks = ceil_div(rows, rows_per_block);
   launch.work = rows * width * Dim(cost_of(group));
-  launch.misalignment = floor_mod(
-      width * Dim(static_cast<std::int64_t>(size_of(group.outputs[0].dtype()))), Dim(64));
+  launch.misalignment =
+      floor_mod(width * Dim(static_cast<std::int64_t>(size_of(group.outputs[0].dtype()))), Dim(64));
 
   Staging staging(group);
   // A GPU has little memory inside a block; there values are computed again.

@@ -57,7 +57,7 @@ class PlanBuilder {
   VariableMap<int> slots_;                       ///< of computed values
   std::unordered_map<std::string, int> leaves_;  ///< of leaves: one a context
   VariableMap<bool> results_;
-  std::vector<int> writer_;                      ///< step that writes a slot, -1
+  std::vector<int> writer_;  ///< step that writes a slot, -1
   std::vector<Pending> kernels_;
   std::unordered_map<std::string, int> kernel_index_;
 };
@@ -242,7 +242,9 @@ void PlanBuilder::add_group(const Group& group) {
     case GroupKind::map:
     case GroupKind::row:
     case GroupKind::reduce:
-    case GroupKind::kernel: add_kernels(group, std::move(step)); return;
+    case GroupKind::kernel:
+      add_kernels(group, std::move(step));
+      return;
   }
 }
 
@@ -271,9 +273,8 @@ void PlanBuilder::add_modules() {
       if (kernels_[k].context == static_cast<int>(c)) mine.push_back(static_cast<int>(k));
     }
     // A module's text does not depend on the order in which users wrote things.
-    std::sort(mine.begin(), mine.end(), [&](int a, int b) {
-      return kernels_[a].kernel.name < kernels_[b].kernel.name;
-    });
+    std::sort(mine.begin(), mine.end(),
+              [&](int a, int b) { return kernels_[a].kernel.name < kernels_[b].kernel.name; });
     for (std::size_t first = 0; first < mine.size(); first += kModuleKernels) {
       const std::size_t last = std::min(mine.size(), first + kModuleKernels);
       PlanModule module{static_cast<std::int32_t>(c), {}, {}};
@@ -292,8 +293,9 @@ void PlanBuilder::add_modules() {
       if (!kernels_[k].streams) continue;
       const kernel::Kernel streaming = streaming_copy(kernels_[k].kernel);
       plan_.kernels[k].streaming_module = static_cast<std::int32_t>(plan_.modules.size());
-      plan_.modules.push_back(
-          {static_cast<std::int32_t>(c), emit({&streaming}, static_cast<int>(c)), {streaming.name}});
+      plan_.modules.push_back({static_cast<std::int32_t>(c),
+                               emit({&streaming}, static_cast<int>(c)),
+                               {streaming.name}});
     }
   }
 }
@@ -315,8 +317,7 @@ Plan PlanBuilder::run() {
   }
   context_number(context_.default_context);
   find_results();
-  const bool fuse_kernels =
-      context_.config.fuse() && context_.config.mode() != Mode::fast_compile;
+  const bool fuse_kernels = context_.config.fuse() && context_.config.mode() != Mode::fast_compile;
   for (const Group& group : fuse(function_.graph, *shapes_, fuse_kernels)) add_group(group);
   for (std::size_t i = 0; i < function_.graph.outputs.size(); ++i) {
     const int slot = slot_of(function_.graph.outputs[i], 0);

@@ -60,7 +60,8 @@ class Placer {
     if (const auto it = transfers_.find(key); it != transfers_.end()) return it->second;
     if (user != nullptr) implicit(v, to, *user);
     Attrs attrs{{"context", *to}};
-    const Variable copy = apply("transfer", {v}, attrs, user != nullptr ? user->loc : v.node()->loc);
+    const Variable copy =
+        apply("transfer", {v}, attrs, user != nullptr ? user->loc : v.node()->loc);
     set_context(copy, to);
     transfers_.emplace(key, copy);
     return copy;
@@ -76,8 +77,8 @@ class Placer {
     if (policy == ImplicitTransfer::allow) return;
     const std::string message = "[" + user.op->name + "] an operand lives on context '" +
                                 v.context() + "' and the op runs on '" + *to +
-                                "': write .transfer(\"" + *to + "\") or set implicit_transfer=allow; at " +
-                                to_text(user.loc);
+                                "': write .transfer(\"" + *to +
+                                "\") or set implicit_transfer=allow; at " + to_text(user.loc);
     if (policy == ImplicitTransfer::raise) throw GraphError(message);
     spdlog::warn("{}", message);
   }

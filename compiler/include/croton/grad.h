@@ -15,8 +15,8 @@ struct GradOptions {
   std::vector<Variable> consider_constant = {};
   /// What a variable without a gradient means; with warn and ignore its gradient is zeros.
   Disconnected disconnected_inputs = Disconnected::raise;
-  /// Gradients of the cost with respect to these values, to start from in addition to the cost (which
-  /// may then be an empty Variable).
+  /// Gradients of the cost with respect to these values, to start from in addition to the cost
+  /// (which may then be an empty Variable).
   std::vector<std::pair<Variable, Variable>> known_grads = {};
 };
 

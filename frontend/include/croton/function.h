@@ -80,7 +80,8 @@ class CROTON_API Outputs {
  private:
   friend class Function;
   static constexpr std::size_t kInline = 8;
-  Outputs(std::size_t size, const std::vector<std::string>* names, std::shared_ptr<const void> owner);
+  Outputs(std::size_t size, const std::vector<std::string>* names,
+          std::shared_ptr<const void> owner);
   const Array* data() const { return size_ <= kInline ? inline_.data() : more_.data(); }
   Array* data() { return size_ <= kInline ? inline_.data() : more_.data(); }
 
@@ -114,13 +115,13 @@ class CROTON_API Arg {
 
 /// What a function does in a call, counted; bytes are for the shapes of the latest one.
 struct FunctionStatistics {
-  int launches = 0;       ///< of kernels
+  int launches = 0;  ///< of kernels
   int library_calls = 0;
-  int copies = 0;         ///< between contexts, that move bytes
-  std::int64_t bytes_read = 0;     ///< by launches and library calls
+  int copies = 0;               ///< between contexts, that move bytes
+  std::int64_t bytes_read = 0;  ///< by launches and library calls
   std::int64_t bytes_written = 0;
-  std::int64_t bytes_in = 0;       ///< of inputs, shared values and constants
-  std::int64_t bytes_out = 0;      ///< of outputs and updates
+  std::int64_t bytes_in = 0;   ///< of inputs, shared values and constants
+  std::int64_t bytes_out = 0;  ///< of outputs and updates
   std::int64_t temporary_bytes = 0;
   std::int64_t calls = 0;
   std::int64_t specialisations = 0;  ///< times that sizes were worked out

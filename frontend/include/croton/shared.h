@@ -32,7 +32,8 @@ class CROTON_API Shared : public Variable {
   explicit Shared(const Variable& variable) : Variable(variable) {}
 };
 
-/// A shared variable that starts with a copy of `value`. ConfigError for a target that is not bound.
+/// A shared variable that starts with a copy of `value`. ConfigError for a target that is not
+/// bound.
 CROTON_API Shared shared(const Array& value, const SharedOptions& options = {},
                          Loc loc = Loc::current());
 
