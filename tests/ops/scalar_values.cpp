@@ -1,109 +1,15 @@
 // Values of scalar ops: their bodies, folded by the kernel builder, and their references, against
 // what NumPy and SciPy gave (tests/data/make_scalar_fixtures.py).
 #include <catch2/catch.hpp>
-#include <cmath>
-#include <fstream>
-#include <limits>
 #include <set>
-#include <sstream>
 
-#include "compiler/graph/op.h"
-#include "compiler/kernel/evaluate.h"
-#include "compiler/kernel/math.h"
 #include "croton/error.h"
+#include "tests/ops/scalar_fixtures.h"
 
 using namespace croton;
+using namespace croton::test;
 
 namespace {
-
-struct Block {
-  std::string op;
-  DType dtype = DType::float64;
-  DType result = DType::float64;
-  std::vector<std::vector<std::string>> rows;  // operands, then the result
-};
-
-std::vector<Block> read_blocks() {
-  std::ifstream in(CROTON_TEST_DATA "/scalar_values.txt");
-  REQUIRE(in);
-  std::vector<Block> blocks;
-  for (std::string line; std::getline(in, line);) {
-    std::istringstream words(line);
-    std::vector<std::string> list;
-    for (std::string word; words >> word;) list.push_back(word);
-    if (list.at(0) == "@") {
-      blocks.push_back({list.at(1), dtype_from_name(list.at(2)), dtype_from_name(list.at(3)), {}});
-    } else {
-      blocks.back().rows.push_back(std::move(list));
-    }
-  }
-  return blocks;
-}
-
-/// The bits of a value that was read, in `dtype`.
-std::uint64_t bits_of(const std::string& text, DType dtype) {
-  if (is_float(dtype)) return kernel::bits_of(dtype, std::strtod(text.c_str(), nullptr));
-  const std::uint64_t value =
-      text[0] == '-' ? static_cast<std::uint64_t>(std::strtoll(text.c_str(), nullptr, 10))
-                     : std::strtoull(text.c_str(), nullptr, 10);
-  return kernel::bits_of_integer(dtype, static_cast<std::int64_t>(value));
-}
-
-/// The float dtype in which a block is tried stands in for float64.
-DType replaced(DType dtype, DType real) { return dtype == DType::float64 ? real : dtype; }
-
-Attrs attrs_of(const Block& block, DType real) {
-  if (block.op == "grad_clip") return {{"low", -1.0}, {"high", 1.0}};
-  if (block.op == "grad_scale") return {{"factor", 2.0}};
-  if (block.op != "cast") return {};
-  return {{"dtype", static_cast<std::int64_t>(replaced(block.result, real))}};
-}
-
-DType operand_dtype(const Block& block, std::size_t k, DType real) {
-  return block.op == "where" && k == 0 ? DType::boolean : replaced(block.dtype, real);
-}
-
-/// A node of the block's op on scalars.
-Variable node_of(const Block& block, DType real) {
-  std::vector<Variable> inputs;
-  for (std::size_t k = 0; k + 1 < block.rows[0].size(); ++k) {
-    inputs.push_back(make_input({operand_dtype(block, k, real), {}}, "x", Loc::current()));
-  }
-  return apply(block.op, std::move(inputs), attrs_of(block, real), Loc::current());
-}
-
-/// Units in the last place by which a body may be off; 0 for those that must be exact.
-double tolerance(const std::string& op, DType real) {
-  for (const kernel::MathBound& bound : kernel::math_bounds()) {
-    if (bound.name == op) {
-      return 1 + (real == DType::float64 ? bound.float64_ulp : bound.float32_ulp);
-    }
-  }
-  return op == "logistic_loss" ? 4 : 0;
-}
-
-double ulp(double value, DType real) {
-  if (real == DType::float64) {
-    const double a = std::fabs(value);
-    return std::nextafter(a, std::numeric_limits<double>::infinity()) - a;
-  }
-  const float a = std::fabs(static_cast<float>(value));
-  return static_cast<double>(std::nextafter(a, std::numeric_limits<float>::infinity())) - a;
-}
-
-bool close(double got, double want, double ulps, DType real) {
-  if (real == DType::float32) want = static_cast<float>(want);
-  if (std::isnan(want)) return std::isnan(got);
-  if (got == want) return true;
-  return std::isfinite(want) && std::isfinite(got) &&
-         std::fabs(got - want) <= ulps * ulp(want, real);
-}
-
-std::string describe(const Block& block, const std::vector<std::string>& row, DType real) {
-  std::string text = block.op + " in " + std::string(name_of(replaced(block.dtype, real)));
-  for (const std::string& word : row) text += " " + word;
-  return text;
-}
 
 /// Runs the body on constants, which the builder folds.
 void check_bodies(const Block& block, DType real) {
