@@ -1,8 +1,8 @@
 // Every op that is not scalar, compiled and run, against its reference; and its gradient, compiled
 // and run, against finite differences of the reference: for each example and dtype.
+#include <cmath>
 #include <map>
 #include <random>
-#include <set>
 
 #include "croton/error.h"
 #include "croton/function.h"
@@ -19,9 +19,9 @@ namespace {
 /// The inputs of ops that are indices or counts, from this one on; others take every dtype.
 int first_index(const std::string& op) {
   static const std::map<std::string, int> table{
-      {"take", 1},     {"take_along_axis", 1}, {"set_take", 2},       {"inc_take", 2},
-      {"flat_index", 0}, {"inc_along_axis", 2}, {"philox_uniform", 0}, {"philox_normal", 0},
-      {"pick", 1},     {"pick_grad", 1}};
+      {"take", 1},       {"take_along_axis", 1}, {"set_take", 2},       {"inc_take", 2},
+      {"flat_index", 0}, {"inc_along_axis", 2},  {"philox_uniform", 0}, {"philox_normal", 0},
+      {"pick", 1},       {"pick_grad", 1}};
   const auto it = table.find(op);
   return it == table.end() ? 99 : it->second;
 }
@@ -32,8 +32,7 @@ Array drawn(const Shape& shape, std::pair<double, double> range, DType dtype, bo
   std::vector<double> values(static_cast<std::size_t>(shape.numel()));
   for (double& v : values) {
     v = std::uniform_real_distribution<double>(low, high)(random);
-    if (whole) v = static_cast<double>(std::uniform_int_distribution<int>(
-                   static_cast<int>(low), static_cast<int>(high))(random));
+    if (whole) v = std::floor(v);
     if (is_unsigned(dtype)) v = std::abs(v);
     if (is_bool(dtype)) v = std::uniform_int_distribution<int>(0, 1)(random);
   }
@@ -113,9 +112,14 @@ TEST_CASE("compiled ops give the values of their references", "[ops][conformance
           INFO(op->name << " on " << name_of(dtype) << (known ? " (known" : " (unknown")
                         << " sizes), attributes " << example.attrs.to_text());
           const Array expected = value(c->y, c->values);
-          const Function f =
-              function(c->inputs, c->y, {.on_unused = OnUnused::ignore});
-          const Array result = f.call(arguments(*c))[0];
+          Array result;
+          try {
+            const Function f = function(c->inputs, c->y, {.on_unused = OnUnused::ignore});
+            result = f.call(arguments(*c))[0];
+          } catch (const Error& error) {
+            FAIL_CHECK(error.what());
+            continue;
+          }
           INFO("got\n" << result << "\nexpected\n" << expected);
           REQUIRE(result.dtype() == expected.dtype());
           REQUIRE(result.shape() == expected.shape());
@@ -144,8 +148,14 @@ TEST_CASE("compiled gradients agree with finite differences", "[ops][conformance
       for (std::size_t k = 0; k < c->inputs.size(); ++k) {
         const Variable& x = c->inputs[k];
         if (!is_float(x.dtype())) continue;
-        const Function f = function(c->inputs, grad(cost, x), {.on_unused = OnUnused::ignore});
-        const auto slope = f.call(arguments(*c))[0].to_vector<double>();
+        std::vector<double> slope;
+        try {
+          const Function f = function(c->inputs, grad(cost, x), {.on_unused = OnUnused::ignore});
+          slope = f.call(arguments(*c))[0].to_vector<double>();
+        } catch (const Error& error) {
+          FAIL_CHECK(error.what());
+          continue;
+        }
         const Array kept = c->values[x];
         REQUIRE(static_cast<std::int64_t>(slope.size()) == kept.size());
         for (std::size_t i = 0; i < slope.size(); ++i) {
