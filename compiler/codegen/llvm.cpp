@@ -8,7 +8,8 @@ std::string emit_llvm(std::span<const kernel::Kernel* const> kernels, const Targ
   llvm_ir::Module module;
   std::string bodies;
   for (const kernel::Kernel* kernel : kernels) {
-    bodies += "\n" + llvm_ir::Emitter(*kernel, target, module).emit();
+    bodies += "\n";
+    bodies += llvm_ir::Emitter(*kernel, target, module).emit();
   }
   std::string text;
   for (const std::string& declaration : module.declarations) text += declaration;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "compiler/codegen/llvm_emitter.h"
 #include "compiler/codegen/llvm_types.h"
 #include "croton/error.h"
@@ -127,6 +129,15 @@ std::string Emitter::minimum(bool max, DType t, int width, const std::string& a,
   return select(t, width, compare("uno", t, width, a, a), a, number);
 }
 
+std::string Emitter::shift_by(bool left, DType t, int width, const std::string& a,
+                              std::uint64_t amount) {
+  auto bits = static_cast<std::uint64_t>(bits_of(t));
+  bool sign = is_signed(t);
+  if (amount >= bits && (left || !sign)) return integer(t, width, 0);
+  std::string by = integer(t, width, static_cast<std::int64_t>(std::min(amount, bits - 1)));
+  return simple(left ? "shl" : sign ? "ashr" : "lshr", t, width, a, by);
+}
+
 std::string Emitter::shift(bool left, DType t, int width, const std::string& a,
                            const std::string& b) {
   int bits = bits_of(t);
@@ -226,8 +237,18 @@ void Emitter::emit_value(Id id) {
       text = unary(static_cast<Unary>(n.sub), n.dtype, width, in(0));
       break;
     case Op::binary: {
-      std::string a = in(0), b = in(1);
-      text = binary(static_cast<Binary>(n.sub), node(n.in[0]).dtype, width, a, b);
+      std::string a = in(0);
+      auto operation = static_cast<Binary>(n.sub);
+      std::int64_t amount = 0;
+      bool shifts = operation == Binary::shl || operation == Binary::shr;
+      if (shifts && constant(n.in[1], &amount)) {
+        // Zero-extended, a negative amount is one out of range like any other.
+        text = shift_by(operation == Binary::shl, n.dtype, width, a,
+                        static_cast<std::uint64_t>(amount));
+        break;
+      }
+      std::string b = in(1);
+      text = binary(operation, node(n.in[0]).dtype, width, a, b);
       break;
     }
     case Op::fma: {

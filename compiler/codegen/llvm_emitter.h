@@ -53,6 +53,7 @@ class Emitter {
     int width = 0;        ///< elements of a vector
     std::string counter;  ///< of the first lane
     std::string mask;     ///< which lanes exist; empty: all
+    std::string full;     ///< with a mask: a bit that says whether it has all lanes; may be empty
   };
 
   /// The current value of an accumulator; `index` for argmin and argmax.
@@ -106,6 +107,7 @@ class Emitter {
   std::string divide_in_float64(bool remainder, DType t, int width, const std::string& a,
                                 const std::string& b);
   std::string shift(bool left, DType t, int width, const std::string& a, const std::string& b);
+  std::string shift_by(bool left, DType t, int width, const std::string& a, std::uint64_t amount);
   std::string minimum(bool max, DType t, int width, const std::string& a, const std::string& b);
   std::string select(DType t, int width, const std::string& condition, const std::string& a,
                      const std::string& b);
@@ -127,6 +129,7 @@ class Emitter {
 
   // Memory.
   void emit_load(Id id);
+  void emit_early_loads(int region);
   void emit_gather(Id id);
   void emit_store(Id id);
   void emit_scatter(Id id);
@@ -143,7 +146,7 @@ class Emitter {
   std::string strided_pointers(Id id, const Node& n);
   std::string base_pointer(Id id, const Node& n);
   std::string pointer_of(int buffer);
-  std::string iota(std::int64_t step) const;
+  std::string iota(std::string_view element, std::int64_t step) const;
   int buffer_depth(int buffer) const { return kernel_.buffers[buffer].argument ? 0 : 1; }
   std::string_view invariant(int buffer) const {
     return invariant_[buffer] ? ", !invariant.load !0" : "";
@@ -152,7 +155,7 @@ class Emitter {
   std::string element_type(int buffer) const;
   std::string loaded(DType t, int width, const std::string& x);
   std::string storable(DType t, int width, const std::string& x);
-  std::string reversed(int buffer, const std::string& x);
+  std::string reversed(std::string_view element, const std::string& x);
 
   // Folds.
   /// Accumulators that a loop carries: their owner and number.
@@ -184,19 +187,23 @@ class Emitter {
   std::int64_t count_nodes(int region) const;
 
   /// The parts of a lanes: `whole` lanes run vector by vector in a main loop, then `rest` under a
-  /// mask. Where the extent is known one of the two may be missing.
+  /// mask. Where the extent is known one of the two may be missing. A large body is printed once
+  /// and not twice: then the main loop runs all lanes, each vector under a mask.
   struct LanesText {
     std::string extent, whole, rest, counter;
     bool fixed = false;
     bool has_main = true;
     bool has_tail = true;
+    bool masked = false;
     std::string main, check, tail, done;  ///< blocks; `check` is where the main loop ends
     Carried carried;
     Incoming start;
   };
   void emit_lanes(Id id);
   LanesText plan_lanes(Id id);
+  std::string mask_of_first(const std::string& count);
   std::string tail_mask(const LanesText& lanes);
+  std::string loop_mask(const LanesText& lanes);
   Incoming emit_lanes_body(Id id, const LanesText& lanes, bool tail);
   Incoming print_guard(const LanesText& lanes, const std::string& before);
   void print_main(const LanesText& lanes, const std::string& text,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "compiler/codegen/llvm_emitter.h"
 #include "compiler/codegen/llvm_types.h"
@@ -7,6 +8,7 @@
 namespace croton::codegen::llvm_ir {
 
 using kernel::kNone;
+using kernel::Op;
 
 namespace {
 
@@ -103,11 +105,19 @@ void Emitter::vector_store(int buffer, const std::string& pointer, const std::st
   int width = lanes_.width;
   std::string full = type(element_type(buffer), width);
   std::string stored = storable(t, width, value);
+  // Of a loop that masks each vector, most are whole: an ordinary store then, or a streaming one.
+  bool branch = !mask.empty() && mask == lanes_.mask && !lanes_.full.empty();
+  std::string whole, part, stored_label;
+  if (branch) {
+    whole = fresh_label("whole"), part = fresh_label("part"), stored_label = fresh_label("stored");
+    line("  br i1 {}, label %{}, label %{}\n{}:\n", lanes_.full, whole, part, part);
+  }
   if (!mask.empty()) {
     line("  call void @llvm.masked.store.{}.p0({} {}, ptr {}, i32 {}, {} {})\n",
          suffix(stored_mangled(t), width), full, stored, pointer, size_of(t), type("i1", width),
          mask);
-    return;
+    if (!branch) return;
+    line("  br label %{}\n{}:\n", stored_label, whole);
   }
   std::size_t alignment = size_of(t);
   if (streaming) {
@@ -116,6 +126,9 @@ void Emitter::vector_store(int buffer, const std::string& pointer, const std::st
   }
   line("  store {} {}, ptr {}, align {}{}\n", full, stored, pointer, alignment,
        streaming ? ", !nontemporal !1" : "");
+  if (!branch) return;
+  line("  br label %{}\n", stored_label);
+  begin_block(stored_label);
 }
 
 std::string Emitter::vector_gather(int buffer, const std::string& pointers,
@@ -142,9 +155,8 @@ void Emitter::vector_scatter(int buffer, const std::string& pointers, const std:
        mask.empty() ? "splat (i1 true)" : mask);
 }
 
-std::string Emitter::reversed(int buffer, const std::string& x) {
-  DType t = kernel_.buffers[buffer].dtype;
-  std::string full = type(t, lanes_.width);
+std::string Emitter::reversed(std::string_view element, const std::string& x) {
+  std::string full = type(element, lanes_.width);
   std::string order;
   for (int i = lanes_.width - 1; i >= 0; --i) order += fmt::format("i32 {}{}", i, i ? ", " : "");
   return op("shufflevector {0} {1}, {0} poison, <{2} x i32> <{3}>", full, x, lanes_.width, order);
@@ -183,20 +195,22 @@ std::string Emitter::strided_pointers(Id id, const Node& n) {
   std::string offsets;
   std::int64_t stride = 0;
   if (constant(n.in[1], &stride)) {
-    offsets = iota(stride);
+    offsets = iota("i64", stride);
   } else {
     std::string all = operand(n.in[1], lanes_.width);
     at_ = std::max(values_[n.in[1]].depth, lanes_.depth - 1);
-    offsets = simple("mul", DType::int64, lanes_.width, all, iota(1));
+    offsets = simple("mul", DType::int64, lanes_.width, all, iota("i64", 1));
     at_ = depth();
   }
   return op("getelementptr {}, ptr {}, {} {}", e, start, type("i64", lanes_.width), offsets);
 }
 
 /// 0, step, 2 * step ... in the lanes.
-std::string Emitter::iota(std::int64_t step) const {
+std::string Emitter::iota(std::string_view element, std::int64_t step) const {
   std::string text = "<";
-  for (int i = 0; i < lanes_.width; ++i) text += fmt::format("{}i64 {}", i ? ", " : "", i * step);
+  for (int i = 0; i < lanes_.width; ++i) {
+    text += fmt::format("{}{} {}", i ? ", " : "", element, i * step);
+  }
   return text + ">";
 }
 
@@ -223,12 +237,50 @@ void Emitter::emit_load(Id id) {
   std::string value;
   if (fixed && stride == 1) {
     value = vector_load(n.index, contiguous_pointer(id, n, false), mask);
-  } else if (fixed && stride == -1 && mask.empty()) {
-    value = reversed(n.index, vector_load(n.index, contiguous_pointer(id, n, true), mask));
+  } else if (fixed && stride == -1) {
+    std::string pointer = contiguous_pointer(id, n, true);
+    std::string turned = mask.empty() ? mask : reversed("i1", mask);
+    value = reversed(element(n.dtype), vector_load(n.index, pointer, turned));
   } else {
     value = vector_gather(n.index, strided_pointers(id, n), mask);
   }
   set(id, value, depth());
+}
+
+/// In a loop that masks each vector a masked load takes a vector unit beside the load itself. So
+/// what the body reads in order comes first, with ordinary loads where the vector is whole.
+void Emitter::emit_early_loads(int region) {
+  std::vector<Id> loads;
+  for (Id id : kernel_.regions[region]) {
+    const Node& n = node(id);
+    std::int64_t stride = 0;
+    bool plain = n.op == Op::load && invariant_[n.index] && n.in[2] == kNone &&
+                 constant(n.in[1], &stride) && (stride == 1 || stride == -1);
+    if (plain && values_[n.in[0]].known && values_[n.in[0]].depth < lanes_.depth) {
+      loads.push_back(id);
+    }
+  }
+  if (loads.empty()) return;
+  std::string whole = fresh_label("whole"), part = fresh_label("part"),
+              joined = fresh_label("loaded");
+  std::string mask = std::exchange(lanes_.mask, "");
+  line("  br i1 {}, label %{}, label %{}\n{}:\n", lanes_.full, whole, part, whole);
+  std::vector<std::string> plain_values;
+  for (Id id : loads) {
+    emit_load(id);
+    plain_values.push_back(values_[id].text);
+  }
+  lanes_.mask = mask;
+  line("  br label %{}\n{}:\n", joined, part);
+  for (Id id : loads) emit_load(id);
+  line("  br label %{}\n", joined);
+  begin_block(joined);
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    Id id = loads[i];
+    std::string value = op("phi {} [ {}, %{} ], [ {}, %{} ]", type(node(id).dtype, lanes_.width),
+                           plain_values[i], whole, values_[id].text, part);
+    set(id, value, depth());
+  }
 }
 
 void Emitter::emit_gather(Id id) {
@@ -259,9 +311,11 @@ void Emitter::emit_store(Id id) {
   std::string value = operand(n.in[2], lanes_.width);
   if (fixed && stride == 1) {
     vector_store(n.index, contiguous_pointer(id, n, false), value, mask, n.streaming);
-  } else if (fixed && stride == -1 && mask.empty()) {
-    std::string turned = reversed(n.index, value);
-    vector_store(n.index, contiguous_pointer(id, n, true), turned, mask, false);
+  } else if (fixed && stride == -1) {
+    std::string pointer = contiguous_pointer(id, n, true);
+    std::string turned = mask.empty() ? mask : reversed("i1", mask);
+    std::string value_turned = reversed(element(n.dtype), value);
+    vector_store(n.index, pointer, value_turned, turned, false);
   } else {
     vector_scatter(n.index, strided_pointers(id, n), value, mask);
   }

@@ -15,6 +15,12 @@ namespace {
 constexpr std::int64_t kMaxUnrolled = 8;
 constexpr std::int64_t kMaxUnrolledNodes = 192;
 
+/// From here on printing a body twice costs more, in compile time, than masking each vector does.
+constexpr std::int64_t kLargeBody = 32;
+
+/// Masked loads of all dtypes are single instructions.
+bool has_masks(const TargetInfo& target) { return target.vector_bits >= 512; }
+
 }  // namespace
 
 void Emitter::emit_region(int region) {
@@ -119,34 +125,56 @@ Emitter::LanesText Emitter::plan_lanes(Id id) {
     lanes.whole = fresh();
     lanes.rest = fresh();
   }
+  if (lanes.has_main && lanes.has_tail && has_masks(target_)) {
+    lanes.masked = count_nodes(n.region) > kLargeBody;
+    lanes.has_tail = !lanes.masked;
+  }
   lanes.extent = scalar(n.in[0]);
   lanes.counter = fresh();
   lanes.main = fresh_label("main");
   lanes.tail = fresh_label("tail");
   lanes.check = fresh_label("check");
   lanes.done = fresh_label("done");
-  lanes_ = {depth() + 1, width, {}, {}};
+  lanes_ = {};
+  lanes_.depth = depth() + 1;
+  lanes_.width = width;
   lanes.carried = carried_through(id);
   start_accumulators(id);
   lanes.start = {top().label, running_values(lanes.carried)};
   return lanes;
 }
 
-/// The lanes below `rest`, as a vector of bits.
-std::string Emitter::tail_mask(const LanesText& lanes) {
+/// A mask of the first `count` lanes, at least one and at most all. Made of scalar bits where they
+/// fit a register, which leaves the vector units to the body.
+std::string Emitter::mask_of_first(const std::string& count) {
   int width = lanes_.width;
-  std::string numbers;
-  for (int i = 0; i < width; ++i) {
-    if (lanes.fixed) {
-      numbers += fmt::format("{}i1 {}", i ? ", " : "", i < std::stoi(lanes.rest));
-    } else {
-      numbers += fmt::format("{}i32 {}", i ? ", " : "", i);
-    }
+  if (width <= 64 && has_masks(target_)) {
+    std::string gone = op("sub i64 64, {}", count);
+    std::string bits = op("lshr i64 -1, {}", gone);
+    if (width < 64) bits = op("trunc i64 {} to i{}", bits, width);
+    return op("bitcast i{} {} to {}", width, bits, type("i1", width));
   }
-  if (lanes.fixed) return fmt::format("<{}>", numbers);
-  std::string rest = op("trunc i64 {} to i32", lanes.rest);
-  std::string all = splat(rest, "i32", width);
-  return op("icmp ult {} <{}>, {}", type("i32", width), numbers, all);
+  std::string narrow = op("trunc i64 {} to i32", count);
+  std::string all = splat(narrow, "i32", width);
+  return op("icmp ugt {} {}, {}", type("i32", width), all, iota("i32", 1));
+}
+
+/// The lanes after the whole vectors.
+std::string Emitter::tail_mask(const LanesText& lanes) {
+  if (!lanes.fixed) return mask_of_first(lanes.rest);
+  std::string bits;
+  for (int i = 0; i < lanes_.width; ++i) {
+    bits += fmt::format("{}i1 {}", i ? ", " : "", i < std::stoi(lanes.rest));
+  }
+  return fmt::format("<{}>", bits);
+}
+
+/// The lanes of this vector that are below the extent; sets lanes_.full as well.
+std::string Emitter::loop_mask(const LanesText& lanes) {
+  int width = lanes_.width;
+  std::string left = op("sub i64 {}, {}", lanes.extent, lanes_.counter);
+  lanes_.full = op("icmp uge i64 {}, {}", left, width);
+  return mask_of_first(op("select i1 {}, i64 {}, i64 {}", lanes_.full, width, left));
 }
 
 /// Prints the body once for the lanes from `counter` on; gives what reaches its end.
@@ -156,14 +184,15 @@ Emitter::Incoming Emitter::emit_lanes_body(Id id, const LanesText& lanes, bool t
   top().label = tail ? lanes.tail : lanes.main;
   at_ = depth();
   lanes_.counter = tail ? lanes.whole : lanes.counter;
-  lanes_.mask = tail ? tail_mask(lanes) : "";
+  lanes_.mask = tail ? tail_mask(lanes) : lanes.masked ? loop_mask(lanes) : "";
   if (lane_index_used_[id]) {
     std::string first = splat(lanes_.counter, "i64", lanes_.width);
-    std::string all = simple("add", DType::int64, lanes_.width, first, iota(1));
+    std::string all = simple("add", DType::int64, lanes_.width, first, iota("i64", 1));
     set(id, all, depth());
   } else {
     set(id, lanes_.counter, depth());
   }
+  if (lanes.masked) emit_early_loads(n.region);
   emit_region(n.region);
   forget(n.region, depth());
   return {top().label, running_values(lanes.carried)};
@@ -202,7 +231,11 @@ void Emitter::emit_lanes(Id id) {
     Incoming start = print_guard(lanes, before);
     print_main(lanes, main_text, heads, start, main_end);
     begin_block(lanes.check);
-    top().body += phis(lanes.carried, middle, {start, main_end});
+    if (lanes.masked) {
+      middle = main_end.values;
+    } else {
+      top().body += phis(lanes.carried, middle, {start, main_end});
+    }
     print_guarded_tail(lanes, tail_text, middle, tail_end);
   }
   finish_lanes_folds(id);
@@ -221,7 +254,7 @@ void Emitter::print_main(const LanesText& lanes, const std::string& text,
   top().body += phis(lanes.carried, heads, {start, end});
   top().body += text;
   line("  {} = add nuw nsw i64 {}, {}\n", step, lanes.counter, lanes_.width);
-  line("  {} = icmp ult i64 {}, {}\n", more, step, lanes.whole);
+  line("  {} = icmp ult i64 {}, {}\n", more, step, lanes.masked ? lanes.extent : lanes.whole);
   line("  br i1 {}, label %{}, label %{}\n", more, lanes.main, lanes.check);
 }
 
@@ -237,6 +270,11 @@ Emitter::Incoming Emitter::print_guard(const LanesText& lanes, const std::string
   std::string some = fresh(), full = fresh(), enter = fresh_label("lanes");
   line("  {} = icmp sgt i64 {}, 0\n", some, lanes.extent);
   line("  br i1 {}, label %{}, label %{}\n{}:\n", some, enter, lanes.done, enter);
+  if (lanes.masked) {
+    top().body += before;
+    line("  br label %{}\n", lanes.main);
+    return {enter, lanes.start.values};
+  }
   line("  {} = and i64 {}, {}\n", lanes.whole, lanes.extent, -lanes_.width);
   line("  {} = and i64 {}, {}\n", lanes.rest, lanes.extent, lanes_.width - 1);
   top().body += before;
@@ -248,14 +286,18 @@ Emitter::Incoming Emitter::print_guard(const LanesText& lanes, const std::string
 /// The rest of a lanes of unknown extent, from the block `check` to the block `done`.
 void Emitter::print_guarded_tail(const LanesText& lanes, const std::string& text,
                                  const std::vector<Running>& middle, const Incoming& end) {
-  std::string some = fresh();
-  line("  {} = icmp ne i64 {}, 0\n", some, lanes.rest);
-  line("  br i1 {}, label %{}, label %{}\n{}:\n", some, lanes.tail, lanes.done, lanes.tail);
-  top().body += text;
+  std::vector<Incoming> incoming = {lanes.start, {lanes.check, middle}};
+  if (lanes.has_tail) {
+    std::string some = fresh();
+    line("  {} = icmp ne i64 {}, 0\n", some, lanes.rest);
+    line("  br i1 {}, label %{}, label %{}\n{}:\n", some, lanes.tail, lanes.done, lanes.tail);
+    top().body += text;
+    incoming.push_back(end);
+  }
   line("  br label %{}\n", lanes.done);
   begin_block(lanes.done);
   std::vector<Running> ends = fresh_values(lanes.carried);
-  top().body += phis(lanes.carried, ends, {lanes.start, {lanes.check, middle}, end});
+  top().body += phis(lanes.carried, ends, incoming);
   set_running(lanes.carried, ends);
 }
 
