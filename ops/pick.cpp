@@ -16,6 +16,14 @@ namespace {
 constexpr const char* kLabelRange =
     "[pick] label {value} is out of range: expected 0 <= label < {bound}";
 
+std::int64_t checked_reference_label(std::int64_t label, std::int64_t size) {
+  if (label < 0 || label >= size) {
+    throw CallError(
+        fmt::format("[pick] label {} is out of range: expected 0 <= label < {}", label, size));
+  }
+  return label;
+}
+
 void infer_pick(Infer& infer) {
   infer.expect_inputs(2);
   if (!is_integer(infer.dtype(1))) infer.fail("labels must be integers: cast with astype");
@@ -32,35 +40,70 @@ void infer_pick(Infer& infer) {
   infer.out(infer.dtype(0), std::move(shape));
 }
 
-kernel::Expr pick_element(Lowering& lower, std::span<const Position> at) {
-  std::vector<Position> position(at.begin(), at.end());
+/// The label at a position, and whether it is in range, which is checked.
+struct Label {
+  kernel::Expr value;
+  kernel::Expr ok;
+};
+
+Label checked_label(Lowering& lower, const std::vector<Position>& row, Dim size) {
   kernel::Builder& b = lower.b;
-  const kernel::Expr label = b.cast(lower.read(1, position), DType::int64);
-  const kernel::Expr size = lower.value(lower.in[0].shape.back());
-  const kernel::Expr ok = (label >= b.i64(0)) & (label < size);
-  b.check(ok, kLabelRange, label, size);
-  position.push_back(lower.computed(label));
-  return lower.read(0, std::move(position), ok);
+  const kernel::Expr label = b.cast(lower.read(1, row), DType::int64);
+  const kernel::Expr bound = lower.value(size);
+  const kernel::Expr ok = (label >= b.i64(0)) & (label < bound);
+  b.check(ok, kLabelRange, label, bound);
+  return {label, ok};
 }
 
-/// The gradient reaches the picked element of each row.
+kernel::Expr pick_element(Lowering& lower, std::span<const Position> at) {
+  std::vector<Position> position(at.begin(), at.end());
+  const Label label = checked_label(lower, position, lower.in[0].shape.back());
+  position.push_back(lower.computed(label.value));
+  return lower.read(0, std::move(position), label.ok);
+}
+
 std::vector<Variable> pick_gradient(const GradArgs& args) {
   const Variable& x = args.in(0);
-  const Loc& loc = args.node.loc;
   std::vector<Variable> result(2);
   if (!args.wants(0) || !is_float(x.dtype())) return result;
   const int axis = x.ndim() - 1;
   const std::int64_t size = x.static_shape()[axis];
-  const bool known = size != kAnyDim;
-  const Variable column =
-      apply("iota", known ? std::vector<Variable>{} : std::vector{size_of_axis(x, axis, loc)},
-            {{"sizes", std::vector<std::int64_t>{known ? size : kSymbolSize}},
-             {"axis", std::int64_t{0}},
-             {"dtype", static_cast<std::int64_t>(DType::int64)}},
-            loc);
-  const Variable labels = cast_to(insert_axes(args.in(1), {axis}, loc), DType::int64, loc);
-  result[0] = where(eq(column, labels), insert_axes(args.g(), {axis}, loc), 0);
+  std::vector<Variable> inputs{args.g(), args.in(1)};
+  if (size == kAnyDim) inputs.push_back(size_of_axis(x, axis, args.node.loc));
+  const std::vector<std::int64_t> sizes{size == kAnyDim ? kSymbolSize : size};
+  result[0] = apply("pick_grad", std::move(inputs), {{"sizes", sizes}}, args.node.loc);
   return result;
+}
+
+void infer_pick_grad(Infer& infer) {
+  if (!is_integer(infer.dtype(1))) infer.fail("labels must be integers: cast with astype");
+  std::vector<Dim> shape = infer.shape(0);
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    shape[axis] = infer.equal(shape[axis], infer.shape(1)[axis], "sizes of gradient and labels");
+  }
+  shape.push_back(size_dims(infer, 2)[0]);
+  infer.out(infer.dtype(0), std::move(shape));
+}
+
+kernel::Expr pick_grad_element(Lowering& lower, std::span<const Position> at) {
+  const std::vector<Position> row(at.begin(), at.end() - 1);
+  const Label label = checked_label(lower, row, lower.out[0].shape.back());
+  const kernel::Expr g = lower.read(0, row);
+  return lower.b.select(lower.value(at.back()) == label.value, g, lower.b.constant(g.dtype(), 0));
+}
+
+std::vector<Array> pick_grad_reference(const Node& node, std::span<const Array> inputs) {
+  const Shape sizes = size_numbers(node.attrs(), inputs.subspan(2));
+  const auto labels = inputs[1].astype(DType::int64).to_vector<std::int64_t>();
+  const auto g = inputs[0].astype(DType::float64).to_vector<double>();
+  Shape shape = inputs[0].shape();
+  shape.push_back(sizes[0]);
+  std::vector<double> values(static_cast<std::size_t>(shape.numel()), 0.0);
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    values[row * static_cast<std::size_t>(sizes[0]) +
+           static_cast<std::size_t>(checked_reference_label(labels[row], sizes[0]))] = g[row];
+  }
+  return {Array::from<double>(values, shape).astype(inputs[0].dtype())};
 }
 
 std::vector<Array> pick_reference(const Node&, std::span<const Array> inputs) {
@@ -69,11 +112,8 @@ std::vector<Array> pick_reference(const Node&, std::span<const Array> inputs) {
   const std::int64_t size = x.shape().back();
   std::vector<std::int64_t> index;
   for (std::size_t row = 0; row < labels.size(); ++row) {
-    if (labels[row] < 0 || labels[row] >= size) {
-      throw CallError(fmt::format("[pick] label {} is out of range: expected 0 <= label < {}",
-                                  labels[row], size));
-    }
-    index.push_back(static_cast<std::int64_t>(row) * size + labels[row]);
+    index.push_back(static_cast<std::int64_t>(row) * size +
+                    checked_reference_label(labels[row], size));
   }
   Array result = Array::empty(inputs[1].shape(), x.dtype());
   const std::size_t bytes = size_of(x.dtype());
@@ -108,8 +148,25 @@ void register_pick_ops(OpRegistry& registry) {
       .element = pick_element,
       .grad = pick_gradient,
       .reference = pick_reference,
-      .examples = {{{Shape{4, 6}, Shape{4}}, {{-5, 5}, {0, 6}}, {}},
-                   {{Shape{6}, Shape{}}, {{-5, 5}, {0, 6}}, {}}},
+      .examples = {{{Shape{4, 6}, Shape{4}}, {{-5, 5}, {0, 5}}, {}},
+                   {{Shape{6}, Shape{}}, {{-5, 5}, {0, 5}}, {}}},
+  });
+  registry.add({
+      .name = "pick_grad",
+      .doc = "A value a row, at the place along a new last axis that its label names; else 0.",
+      .form = OpForm::loops,
+      .infer = infer_pick_grad,
+      .element = pick_grad_element,
+      .grad =
+          [](const GradArgs& args) {
+            std::vector<Variable> result(args.node.inputs.size());
+            if (args.wants(0)) result[0] = pick(args.g(), args.in(1));
+            return result;
+          },
+      .reference = pick_grad_reference,
+      .examples = {{{Shape{4}, Shape{4}},
+                    {{-5, 5}, {0, 5}},
+                    {{"sizes", std::vector<std::int64_t>{6}}}}},
   });
 }
 

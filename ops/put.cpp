@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "croton/math.h"
 #include "croton/tensor.h"
 #include "ops/build.h"
 #include "ops/reference.h"
@@ -169,11 +170,27 @@ Variable take_back(const Node& node, const Variable& g) {
                       node.loc);
 }
 
+/// Of values for one place only the last one is kept, and only that one has a gradient.
+Variable kept_gradient(const GradArgs& args) {
+  const Loc& loc = args.node.loc;
+  const int axis = static_cast<int>(args.node.attrs().integer("axis"));
+  const Variable& indices = args.in(2);
+  const Variable number = iota_like(Operand(indices, loc), 0);
+  const Size length[] = {sizes_of(args.in(0), loc)[axis]};
+  const Variable nobody = broadcast_sizes(make_scalar(DType::int64, 0, loc), length, loc);
+  const Variable last = apply("set_take", {nobody, number, indices}, {{"axis", 0}}, loc);
+  const Variable kept = eq(take_entries(last, {0}, {indices}, 0, loc), number);
+  std::vector<int> order(static_cast<std::size_t>(args.in(1).ndim()), -1);
+  order[axis] = 0;
+  const Variable g = take_back(args.node, args.g());
+  return where(dimshuffle(kept, order, loc), g, scalar_like(g, 0, loc));
+}
+
 std::vector<Variable> set_take_grad(const GradArgs& args) {
   const Loc& loc = args.node.loc;
   return {apply("set_take", {args.g(), zeros_like(args.in(1), loc), args.in(2)}, args.node.attrs(),
                 loc),
-          take_back(args.node, args.g()),
+          kept_gradient(args),
           {}};
 }
 

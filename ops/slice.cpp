@@ -282,7 +282,8 @@ Target write_target(Lowering& low, std::span<const Position> at) {
 kernel::Expr set_element(Lowering& low, std::span<const Position> at) {
   Target target = write_target(low, at);
   const kernel::Expr value = low.read(1, std::move(target.at), target.inside);
-  if (!target.inside) return value;
+  // Not `!inside`, which would negate it in the kernel.
+  if (target.inside.id == kernel::kNone) return value;
   return low.b.select(target.inside, value,
                       low.read(0, std::vector<Position>(at.begin(), at.end())));
 }
