@@ -42,6 +42,21 @@ struct Reduction {
           op, fmt::format("the mask `where` has {} axes, the operand {}", mask->ndim(), x.ndim()),
           loc);
     }
+    if (mask) check_mask_shape();
+  }
+
+  /// The mask broadcasts to the operand, never the operand to the mask.
+  void check_mask_shape() const {
+    const Shape& own = x.static_shape();
+    const Shape& given = mask->static_shape();
+    for (std::size_t k = 0; k < std::min(own.size(), given.size()); ++k) {
+      const std::int64_t size = given[given.size() - 1 - k];
+      if (size == 1 || own[own.size() - 1 - k] != 1) continue;
+      graph_error(op,
+                  fmt::format("the mask `where` of shape {} does not broadcast to the operand's {}",
+                              given.to_string(), own.to_string()),
+                  loc);
+    }
   }
 
   /// The value with masked elements replaced.

@@ -127,6 +127,8 @@ TEST_CASE("masked elements do not count", "[ops][reduce]") {
                           {none_true, Array{false}}};
   CHECK(value(max(x, none, {.where = none_true}), all_masked).item<double>() == -kInf);
   CHECK_THROWS_WITH(sum(x, 1, {.where = x}), Contains("must be bool") && Contains("float64"));
+  CHECK_THROWS_WITH(sum(floats({1, 3}), 1, {.where = input(DType::boolean, {2, 3})}),
+                    Contains("(2, 3) does not broadcast to the operand's (1, 3)"));
 }
 
 TEST_CASE("argmax and argmin", "[ops][reduce]") {
