@@ -16,9 +16,9 @@ constexpr std::int64_t kMaxUnrolled = 8;
 constexpr std::int64_t kMaxUnrolledNodes = 192;
 
 /// From here on printing a body twice costs more, in compile time, than masking each vector does.
-constexpr std::int64_t kLargeBody = 32;
+constexpr std::int64_t kLargeBody = 64;
 
-/// Masked loads of all dtypes are single instructions.
+/// Masked loads of all dtypes are single instructions: AVX-512.
 bool has_masks(const TargetInfo& target) { return target.vector_bits >= 512; }
 
 }  // namespace
@@ -113,7 +113,10 @@ Emitter::LanesText Emitter::plan_lanes(Id id) {
   LanesText lanes;
   std::int64_t extent = 0;
   lanes.fixed = constant(n.in[0], &extent);
-  int width = target_.lanes() * n.unroll;
+  // The index of argmin and argmax takes two registers a vector: nothing is left to unroll into.
+  bool pairs = false;
+  for (int k = 0; k < static_cast<int>(n.accumulators.size()); ++k) pairs |= is_pair(id, k);
+  int width = target_.lanes() * (pairs ? 1 : n.unroll);
   if (lanes.fixed) {
     // No wider than needed: a row of 10 is one vector of 16, not a part of 64.
     while (width > target_.lanes() && width / 2 >= extent) width /= 2;
@@ -144,16 +147,10 @@ Emitter::LanesText Emitter::plan_lanes(Id id) {
   return lanes;
 }
 
-/// A mask of the first `count` lanes, at least one and at most all. Made of scalar bits where they
-/// fit a register, which leaves the vector units to the body.
+/// A mask of the first `count` lanes, at most all. By a comparison: made of scalar bits it would
+/// run as fast, but LLVM thinks long about the bits.
 std::string Emitter::mask_of_first(const std::string& count) {
   int width = lanes_.width;
-  if (width <= 64 && has_masks(target_)) {
-    std::string gone = op("sub i64 64, {}", count);
-    std::string bits = op("lshr i64 -1, {}", gone);
-    if (width < 64) bits = op("trunc i64 {} to i{}", bits, width);
-    return op("bitcast i{} {} to {}", width, bits, type("i1", width));
-  }
   std::string narrow = op("trunc i64 {} to i32", count);
   std::string all = splat(narrow, "i32", width);
   return op("icmp ugt {} {}, {}", type("i32", width), all, iota("i32", 1));

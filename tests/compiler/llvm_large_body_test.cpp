@@ -13,7 +13,7 @@ using croton::test::JitModule;
 
 namespace {
 
-constexpr int kRounds = 24;
+constexpr int kRounds = 32;
 
 std::vector<std::int64_t> lengths() {
   std::int64_t w = host_target().lanes();
