@@ -13,6 +13,9 @@
 //     may hold a `loop`, and a `loop` may hold a `lanes`; `lanes` never holds a `lanes`.
 //   * What a `lanes` stored is visible to the block after its end (a barrier is implied).
 //
+// An extent is uniform. `accumulate` stands in the body that owns the accumulator or in a `loop`
+// inside of it, never in a `lanes` inside of that loop. `local` stands in the body of the kernel.
+//
 // A value is *varying* when it depends on the counter of the enclosing `lanes` (or is an
 // accumulator result of a `loop` inside one), otherwise *uniform*: the same for all lanes.
 // Outside of `lanes` everything is uniform, and a store is made once for the block.
@@ -22,7 +25,7 @@
 // starting at the operand `init` of its declaration. Over `lanes` the tree is unspecified but
 // depends on the extent and the target only, never on the number of threads; the result is uniform.
 // Kinds: sum, prod, min, max (NaN wins), any, all (booleans), and argmin, argmax (fold a value and
-// an int64 index; the smaller index wins among equals, NaN wins over numbers).
+// an int64 index; the smaller index wins among equals, NaN wins over numbers; without `init`).
 //
 // Types and numbers:
 //   * Each node has one dtype. Arithmetic is on operands of the same dtype and gives that dtype;

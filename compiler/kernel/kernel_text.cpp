@@ -59,6 +59,12 @@ class Printer {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
   }
 
+  // Most of the text is this; formatting it would take most of the time.
+  void print_id(Id id, std::string_view before) {
+    const fmt::format_int digits(id);
+    out_.append(before).append(digits.data(), digits.size());
+  }
+
   void body() {
     struct Open {
       int region;
@@ -73,9 +79,9 @@ class Printer {
         continue;
       }
       const Id id = kernel_.regions[top.region][top.position++];
-      print("{:{}}", "", 2 * open.size());
+      out_.append(2 * open.size(), ' ');
       line(id, kernel_.nodes[id]);
-      print("\n");
+      out_ += '\n';
       if (kernel_.nodes[id].region >= 0) open.push_back({kernel_.nodes[id].region});
     }
   }
@@ -89,11 +95,13 @@ class Printer {
       case Op::local:
         break;
       default:
-        print("%{} = {}{} ", id, name_of(n.dtype), n.varying ? " varying" : "");
+        print_id(id, "%");
+        out_.append(" = ").append(name_of(n.dtype)).append(n.varying ? " varying " : " ");
     }
     switch (n.op) {
       case Op::constant:
-        return print("{}", number(n.dtype, n.bits));
+        out_ += number(n.dtype, n.bits);
+        return;
       case Op::size:
         return print("size {}", n.index);
       case Op::block:
@@ -107,16 +115,16 @@ class Printer {
       case Op::result:
         return print("result %{}.{}{}", n.in[0], n.index, n.part ? ".index" : "");
       case Op::unary:
-        print("{}", name_of(static_cast<Unary>(n.sub)));
+        out_ += name_of(static_cast<Unary>(n.sub));
         return operands(n, 0, 1);
       case Op::binary:
-        print("{}", name_of(static_cast<Binary>(n.sub)));
+        out_ += name_of(static_cast<Binary>(n.sub));
         return operands(n, 0, 2);
       case Op::fma:
       case Op::select:
       case Op::cast:
       case Op::bitcast:
-        print("{}", name_of(n.op));
+        out_ += name_of(n.op);
         return operands(n, 0, 3);
       case Op::call:
         print("call {}", kernel_.names[n.index]);
@@ -159,15 +167,15 @@ class Printer {
 
   void operands(const Node& n, int first, int last) {
     for (int i = first; i < last; ++i) {
-      if (n.in[i] != kNone) print(" %{}", n.in[i]);
+      if (n.in[i] != kNone) print_id(n.in[i], " %");
     }
   }
 
   static std::string quoted(const std::string& text) {
     std::string out = "\"";
     for (char c : text) {
-      if (c == '"' || c == '\\') out += '\\';
-      out += c == '\n' ? ' ' : c;
+      if (c == '"' || c == '\\' || c == '\n') out += '\\';
+      out += c == '\n' ? 'n' : c;
     }
     return out + '"';
   }

@@ -26,21 +26,6 @@ Expr or_overflow(const Format& f, Expr x, Expr highest, Expr y) {
   return f.b.select(x <= highest, y, x * huge);
 }
 
-// exp(x) for x <= 0 or NaN.
-Expr exp_of_negative(const Format& f, Expr x) {
-  const Expr bounded = f.at_least(x, f.number(-104, -746));
-  const Rounded n = round_scaled(f, bounded, f.number(kLog2E[0]));
-  const auto [high, low] = f.split(kLn2, 0);
-  const Expr r = f.b.fma(n.value, -low, f.b.fma(n.value, -high, bounded));
-  const Expr p = f.polynomial(r, kExpF32, kExpF64);
-  // A product keeps NaN, which the sum of patterns would not.
-  const Expr low_range = x < f.number(-86, -700);
-  constexpr int kLift = 64;
-  const Expr lifted = n.exponent + f.integer(std::int64_t{kLift} << f.mantissa);
-  const Expr y = p * power_of_two(f, f.b.select(low_range, lifted, n.exponent));
-  return f.b.select(low_range, y * f.number(std::ldexp(1.0, -kLift)), y);
-}
-
 // y where 0 < x < infinity; what log gives elsewhere.
 Expr or_log_edge(const Format& f, Expr x, Expr y) {
   const Expr zero = f.number(0);
@@ -129,16 +114,24 @@ Expr log1p(Expr x) {
   return f.b.select(f.abs(x) < f.number(0x1p-26, 0x1p-55), x, y);
 }
 
+// 1 / (1 + exp(-x)), all times 2^-64 where exp(-x) may overflow and the result be subnormal.
 Expr sigmoid(Expr x) {
   const Format f(x);
-  const Expr one = f.number(1);
-  const Expr e = exp_of_negative(f, -f.abs(x));
-  return f.b.select(x < f.number(0), e, one) / (one + e);
+  constexpr int kLift = 64;
+  const Expr bounded = f.at_most(f.at_least(x, f.number(-104, -746)), f.number(40));
+  const Rounded n = round_scaled(f, bounded, f.number(-kLog2E[0]));
+  const auto [high, low] = f.split(kLn2, 0);
+  const Expr r = f.b.fma(n.value, -low, f.b.fma(n.value, -high, -bounded));
+  const Expr deep = x < f.number(-86, -700);
+  const Expr lowered = n.exponent - f.integer(std::int64_t{kLift} << f.mantissa);
+  const Expr scale = power_of_two(f, f.b.select(deep, lowered, n.exponent));
+  const Expr unit = f.b.select(deep, f.number(std::ldexp(1.0, -kLift)), f.number(1));
+  return unit / f.b.fma(f.polynomial(r, kExpF32, kExpF64), scale, unit);
 }
 
 Expr softplus(Expr x) {
   const Format f(x);
-  const Expr e = exp_of_negative(f, -f.abs(x));
+  const Expr e = exp(-f.abs(x));
   const Expr rest = f.b.select(e < f.number(0x1p-26, 0x1p-55), e, log1p_inside(f, e));
   return f.b.select(f.number(0) < x, x, f.number(0)) + rest;
 }
@@ -155,7 +148,7 @@ Expr tanh(Expr x) {
   const Expr p = f.polynomial(f.b.fma(bounded, scale, -n.value), kExp2F32, kExp2F64);
   const Expr sum = f.b.fma(p, power_of_two(f, n.exponent), f.number(1));
   const Expr large = f.number(1) - f.number(2) / sum;
-  return f.with_sign(f.b.select(f.number(0.65) < size, large, small), x);
+  return f.with_sign(f.b.select(f.number(0.7) < size, large, small), x);
 }
 
 Expr sinh(Expr x) {

@@ -140,13 +140,16 @@ class Verifier {
     for (int i = from; i < 4; ++i) require(n.in[i] == kNone, "too many operands");
   }
 
+  // Messages are made only when they are needed: most kernels hold.
   void typed(const Node& n, int i, DType dtype) const {
-    require(operand(n, i).dtype == dtype, fmt::format("operand {} is not {}", i, name_of(dtype)));
+    if (operand(n, i).dtype != dtype) {
+      fail(fmt::format("operand {} is not {}", i, name_of(dtype)));
+    }
   }
 
   void uniform_int64(const Node& n, int i) const {
     typed(n, i, DType::int64);
-    require(!kernel_.nodes[n.in[i]].varying, fmt::format("operand {} varies over the lanes", i));
+    if (kernel_.nodes[n.in[i]].varying) fail(fmt::format("operand {} varies over the lanes", i));
   }
 
   void mask(const Node& n, int i) const {
@@ -331,7 +334,7 @@ class Verifier {
     bool fits = has_arithmetic(n.dtype);
     if (op == Unary::logical_not) fits = is_bool(n.dtype);
     if (op >= Unary::sqrt) fits = computes_in_float(n.dtype);
-    require(fits, fmt::format("no {} of {}", name_of(op), name_of(n.dtype)));
+    if (!fits) fail(fmt::format("no {} of {}", name_of(op), name_of(n.dtype)));
   }
 
   void check_binary(const Node& n) const {
@@ -346,7 +349,7 @@ class Verifier {
     if (op == Binary::shl || op == Binary::shr) fits = is_integer(t);
     if (op == Binary::mul_hi) fits = t == DType::uint32;
     if (op == Binary::eq || op == Binary::ne) fits = has_arithmetic(t) || is_bool(t);
-    require(fits, fmt::format("no {} of {}", name_of(op), name_of(t)));
+    if (!fits) fail(fmt::format("no {} of {}", name_of(op), name_of(t)));
   }
 
   void check_memory(const Node& n) const {
