@@ -2,8 +2,9 @@
 """Computes the polynomial coefficients in coefficients.h. To make that file again:
 
     python3 compiler/kernel/coefficients.py > compiler/kernel/coefficients.h
+    clang-format -i compiler/kernel/coefficients.h
 
-It needs mpmath and NumPy and takes a few minutes. Each polynomial minimises the greatest weighted
+It needs mpmath and NumPy and takes half a minute. Each polynomial minimises the greatest weighted
 error over its interval. float32 ones are fitted by Lawson's iteration, their coefficients rounded
 one after the other, lowest power first, the others fitted anew each time; float64 ones, whose
 degree leaves room to spare, by weighted least squares over Chebyshev nodes in 60 digits.
