@@ -54,12 +54,51 @@ constexpr int kOperand = 1;
 constexpr int kValue = 2;
 constexpr int kIndices = 3;
 
+kernel::Expr checked_index(KernelLowering& low, kernel::Expr place, kernel::Expr length) {
+  kernel::Builder& b = low.b;
+  const kernel::Expr raw = b.cast(b.load(kIndices, place, b.i64(0)), DType::int64);
+  const kernel::Expr index = wrapped_index(raw, length);
+  b.check(in_bounds(index, length), out_of_bounds(low.node), raw, length);
+  return index;
+}
+
+/// Along the last axis: each block has some rows, copies them, and then writes one column of them
+/// after the other, in the order of the indices.
+void put_columns(KernelLowering& low, const Blocks& blocks, bool add) {
+  constexpr std::int64_t kRows = 64;
+  kernel::Builder& b = low.b;
+  low.blocks = floor_div(blocks.outer + Dim(kRows - 1), Dim(kRows));
+  low.work = blocks.outer * (blocks.length + blocks.places);
+
+  const kernel::Expr one = b.i64(1);
+  const kernel::Expr length = low.value(blocks.length);
+  const kernel::Expr places = low.value(blocks.places);
+  const kernel::Expr first = b.block() * kRows;
+  const kernel::Expr rows =
+      b.binary(kernel::Binary::min, low.value(blocks.outer) - first, b.i64(kRows));
+  const kernel::Expr begin = first * length;
+  const kernel::Expr copy = b.begin_lanes(rows * length);
+  b.store(kResult, begin, one, b.load(kOperand, begin, one));
+  b.end(copy);
+
+  const kernel::Expr place = b.begin_loop(places);
+  const kernel::Expr index = checked_index(low, place, length);
+  const kernel::Expr lane = b.begin_lanes(b.select(in_bounds(index, length), rows, b.i64(0)));
+  const kernel::Expr to = begin + index;
+  kernel::Expr value = b.load(kValue, first * places + place, places);
+  if (add) value = accumulated(b, b.load(kResult, to, length), value);
+  b.store(kResult, to, length, value);
+  b.end(lane);
+  b.end(place);
+}
+
 /// The rows of the operand are cut into chunks, one a block; each block copies its rows and then
 /// walks over all indices in order, writing those that fall into its rows. So the order of
 /// additions is that of the indices whatever runs the blocks.
 void put_kernel(KernelLowering& low, bool add) {
   kernel::Builder& b = low.b;
   const Blocks blocks = blocks_of(low);
+  if (blocks.inner.is(1)) return put_columns(low, blocks, add);
   const Dim chunks = min(blocks.length, max(floor_div(Dim(64), max(blocks.outer, Dim(1))), Dim(1)));
   const Dim rows = floor_div(blocks.length + chunks - Dim(1), max(chunks, Dim(1)));
   low.blocks = blocks.outer * chunks;
@@ -81,9 +120,7 @@ void put_kernel(KernelLowering& low, bool add) {
   b.end(copy);
 
   const kernel::Expr place = b.begin_loop(places);
-  const kernel::Expr raw = b.cast(b.load(kIndices, place, zero), DType::int64);
-  const kernel::Expr index = wrapped_index(raw, length);
-  b.check(in_bounds(index, length), out_of_bounds(low.node), raw, length);
+  const kernel::Expr index = checked_index(low, place, length);
   const kernel::Expr mine = (first <= index) & (index < last);
   const kernel::Expr lane = b.begin_lanes(b.select(mine, inner, zero));
   const kernel::Expr to = (outer * length + index) * inner;
