@@ -22,6 +22,15 @@ FusionGraph::FusionGraph(const Graph& graph, const Shapes& shapes) : shapes(shap
   for (const Variable& output : graph.outputs) is_output[number.at(output.node())] = true;
 }
 
+bool reduces(const Node* node, const Shapes& shapes) {
+  if (!node->op->fold) return false;
+  const std::vector<Dim>& shape = shapes.of(node->inputs[0]).shape;
+  for (const std::int64_t axis : node->attrs().integers("axes")) {
+    if (!shape[axis].is(1)) return true;
+  }
+  return false;
+}
+
 bool is_fusible(const Node* node) {
   const OpDef& op = *node->op;
   return (op.form == OpForm::scalar || op.element != nullptr || op.fold) && !op.view &&

@@ -40,6 +40,10 @@ struct Group {
   bool contains(const Node* node) const { return axes.contains(node) || displaced.contains(node); }
 };
 
+/// Whether the node is a reduction that reduces something: over axes of size 1 alone it is the
+/// value itself.
+bool reduces(const Node* node, const Shapes& shapes);
+
 /// The most nodes in one group.
 inline constexpr std::size_t kGroupLimit = 256;
 

@@ -58,16 +58,18 @@ void Grower::start(int id, int root) {
   std::vector<int> axes;
   if (node->op->fold) {
     const bool keepdims = node->attrs().integer("keepdims") != 0;
-    for (const int axis : fold_axes(node)) g.reduced[axis] = true;
+    for (const int axis : fold_axes(node)) g.reduced[axis] = !shape[axis].is(1);
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
-      if (g.reduced[axis]) {
-        if (keepdims) axes.push_back(-1);
-      } else {
+      if (!is_reduced(node, axis)) {
         axes.push_back(shape[axis].is(1) ? -1 : axis);
+      } else if (keepdims) {
+        axes.push_back(-1);
       }
     }
-    g.kind = folds_last_axis(node, fusion_.shapes) && keeps_an_axis(g) ? GroupKind::row
-                                                                       : GroupKind::reduce;
+    if (reduces(node, fusion_.shapes)) {
+      g.kind = folds_last_axis(node, fusion_.shapes) && keeps_an_axis(g) ? GroupKind::row
+                                                                         : GroupKind::reduce;
+    }
   } else {
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
       axes.push_back(shape[axis].is(1) ? -1 : axis);
@@ -152,7 +154,7 @@ bool Grower::covers_domain(const std::vector<int>& axes) const {
 }
 
 bool Grower::can_be_output(const Node* node, const std::vector<int>& axes) const {
-  if (node->op->fold || covers_domain(axes)) return true;
+  if (reduces(node, fusion_.shapes) || covers_domain(axes)) return true;
   if (!has_reduced(group())) return false;
   // A value of the kept axes alone is written once a row.
   for (int axis = 0; axis < static_cast<int>(group().domain.size()); ++axis) {
@@ -195,13 +197,13 @@ bool Grower::try_join(int number) {
   }
   const bool wanted = outside || fusion_.is_output[number];
   if (!aligned) {
-    if (wanted || node->op->fold || node->op->cost >= kExpensive) return false;
+    if (wanted || reduces(node, fusion_.shapes) || node->op->cost >= kExpensive) return false;
     group().displaced.insert(node);
     return true;
   }
   if (wanted && !can_be_output(node, axes)) return false;
   if (outside && path_leads_back(number, id_)) return false;
-  if (node->op->fold) {
+  if (reduces(node, fusion_.shapes)) {
     if (!join_fold(node, axes)) return false;
   } else if (node->op->cost >= kExpensive && !can_be_output(node, axes) &&
              !follows_fold(node, axes)) {
@@ -242,6 +244,28 @@ bool Grower::follows_fold(const Node* node, const std::vector<int>& axes) const 
   return false;
 }
 
+/// Whether members compute, from this value, something that a fold of the group reads or that has
+/// the reduced axes.
+bool Grower::feeds_fold(const Node* node) const {
+  std::vector<int> todo{fusion_.number.at(node)};
+  std::unordered_set<int> seen;
+  while (!todo.empty()) {
+    const int number = todo.back();
+    todo.pop_back();
+    for (const int user : fusion_.users[number]) {
+      if (fusion_.group_of[user] != id_ || !seen.insert(user).second) continue;
+      const Node* member = fusion_.order[user];
+      const auto found = group().axes.find(member);
+      if (found == group().axes.end() || reduces(member, fusion_.shapes)) return true;
+      for (const int axis : found->second) {
+        if (axis >= 0 && group().reduced[axis]) return true;
+      }
+      todo.push_back(user);
+    }
+  }
+  return false;
+}
+
 bool Grower::join_fold(const Node* fold, const std::vector<int>& axes) {
   Group& g = group();
   std::vector<int> kept = axes;
@@ -264,6 +288,7 @@ bool Grower::join_fold(const Node* fold, const std::vector<int>& axes) {
   const bool had_reduced = has_reduced(g);
   if (!had_reduced && rest.empty()) {
     // The group so far works on results of the fold: the domain gains the reduced axes.
+    if (feeds_fold(fold)) return false;
     for (const Dim& size : sizes) {
       g.domain.push_back(size);
       g.reduced.push_back(true);
@@ -281,17 +306,7 @@ bool Grower::join_fold(const Node* fold, const std::vector<int>& axes) {
     // In a kernel that folds partial results, no fold can use another one's result: all users of
     // this one must come after the folds, on the kept axes alone.
     if (g.kind == GroupKind::row) return folds_last_axis(fold, fusion_.shapes);
-    for (const int user : fusion_.users[fusion_.number.at(fold)]) {
-      const Node* member = fusion_.order[user];
-      if (!g.contains(member)) continue;
-      const auto found = g.axes.find(member);
-      if (found == g.axes.end()) return false;
-      for (const int axis : found->second) {
-        if (axis >= 0 && g.reduced[axis]) return false;
-      }
-      if (member->op->fold) return false;
-    }
-    return true;
+    return !feeds_fold(fold);
   }
   if (!folds_last_axis(fold, fusion_.shapes)) return false;
   if (sorted_kept.empty()) return false;  // one row: it would run on one thread
@@ -347,8 +362,9 @@ bool Grower::sibling_axes(const Node* node, const Group& g, std::vector<int>& ax
     if (!reduced || in.size() != g.domain.size()) return false;
     const bool keepdims = node->attrs().integer("keepdims") != 0;
     for (int axis = 0; axis < static_cast<int>(in.size()); ++axis) {
-      if (!in[axis].same(g.domain[axis]) || is_reduced(node, axis) != g.reduced[axis]) return false;
-      if (!g.reduced[axis]) {
+      if (!in[axis].same(g.domain[axis])) return false;
+      if (!in[axis].is(1) && is_reduced(node, axis) != g.reduced[axis]) return false;
+      if (!is_reduced(node, axis)) {
         axes.push_back(in[axis].is(1) ? -1 : axis);
       } else if (keepdims) {
         axes.push_back(-1);
@@ -429,6 +445,10 @@ bool Grower::join_sibling(int root) {
   if (nearby.size() > kNearby) nearby.resize(kNearby);
   for (const int other : nearby) {
     const Group& g = groups_[other];
+    // A group that reads this value has already refused it as a producer.
+    const bool feeds = std::any_of(fusion_.users[root].begin(), fusion_.users[root].end(),
+                                   [&](int user) { return fusion_.group_of[user] == other; });
+    if (feeds) continue;
     std::vector<int> axes;
     if (g.domain.empty() || g.context != node->context || g.nodes.size() >= kGroupLimit ||
         (g.kind != GroupKind::map && g.kind != GroupKind::row && g.kind != GroupKind::reduce) ||

@@ -46,6 +46,7 @@ class Grower {
   bool covers_domain(const std::vector<int>& axes) const;
   bool can_be_output(const Node* node, const std::vector<int>& axes) const;
   bool path_leads_back(int producer, int group) const;
+  bool feeds_fold(const Node* node) const;
   bool follows_fold(const Node* node, const std::vector<int>& axes) const;
   bool sibling_axes(const Node* node, const Group& group, std::vector<int>& axes) const;
   bool needs_group(int root, int group) const;

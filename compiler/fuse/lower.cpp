@@ -69,7 +69,7 @@ void GroupLowering::survey() {
     counters_.push_back(b.size(static_cast<int>(axis)));
   }
   for (const Node* node : group.nodes) {
-    if (!node->op->fold) continue;
+    if (!reduces(node, shapes)) continue;
     aligned(node->inputs[0]);
     set_fold(node, b.constant(node->outputs[0].dtype, 0));
   }
@@ -84,8 +84,10 @@ bool GroupLowering::reads_in_place(const Variable& v) const {
   return it != in_place_.end() && it->second;
 }
 
-void GroupLowering::set_loops(std::vector<DomainLoop> loops) {
+void GroupLowering::set_loops(std::vector<DomainLoop> loops,
+                              std::unordered_set<const Node*> needed) {
   survey_ = false;
+  computed_ = std::move(needed);
   loops_ = std::move(loops);
   loop_of_axis_.assign(group.domain.size(), -1);
   for (std::size_t i = 0; i < loops_.size(); ++i) {
@@ -241,6 +243,7 @@ Expr GroupLowering::at(const Variable& v, const std::vector<Position>& position,
 }
 
 Expr GroupLowering::compute(const Node* node, const std::vector<Position>& position, Expr mask) {
+  if (survey_) computed_.insert(node);
   if (node->op->fold) {
     // Only over axes of size 1: the value itself, at index 0.
     for (const std::int64_t axis : node->attrs().integers("axes")) {
@@ -250,7 +253,17 @@ Expr GroupLowering::compute(const Node* node, const std::vector<Position>& posit
     if (*node->op->fold == kernel::Fold::argmax || *node->op->fold == kernel::Fold::argmin) {
       return b.i64(0);
     }
-    return at(node->inputs[0], operand_position(node, 0), mask);
+    const auto& axes = node->attrs().integers("axes");
+    const bool keepdims = node->attrs().integer("keepdims") != 0;
+    std::vector<Position> where(shapes.of(node->inputs[0]).shape.size());
+    std::size_t next = 0;
+    for (std::size_t axis = 0; axis < where.size(); ++axis) {
+      const bool reduced =
+          std::find(axes.begin(), axes.end(), static_cast<int>(axis)) != axes.end();
+      if (!reduced) where[axis] = position[next];
+      if (!reduced || keepdims) ++next;
+    }
+    return at(node->inputs[0], where, mask);
   }
   if (node->op->form != OpForm::scalar) {
     std::vector<DimType> in;
@@ -377,11 +390,12 @@ void GroupLowering::hoist(const std::vector<bool>& running) {
     for (const Variable& input : node->inputs) {
       if (const auto it = ready.find(input.node()); it != ready.end()) now = now && it->second;
     }
-    if (node->op->fold) now = has_fold(node);
+    if (reduces(node, shapes)) now = has_fold(node);
     ready[node] = now;
     const auto found = group.axes.find(node);
     if (found == group.axes.end()) continue;
-    if (now && runs(found->second) && !node->op->fold) {
+    if (!computed_.contains(node) && !reduces(node, shapes)) continue;
+    if (now && runs(found->second) && !reduces(node, shapes)) {
       aligned(node->out());
       continue;
     }

@@ -40,11 +40,13 @@ class GroupLowering {
   const std::vector<Access>& accesses() const { return accesses_; }
   const std::vector<bool>& used_alone() const { return used_alone_; }
   const std::vector<Variable>& reads() const { return reads_; }
+  /// The members whose values something needed.
+  const std::unordered_set<const Node*>& computed() const { return computed_; }
   /// Operands whose every read is at the element that the domain's loops stand at.
   bool reads_in_place(const Variable& v) const;
 
   // Set-up of a kernel proper.
-  void set_loops(std::vector<DomainLoop> loops);
+  void set_loops(std::vector<DomainLoop> loops, std::unordered_set<const Node*> needed);
   const std::vector<DomainLoop>& loops() const { return loops_; }
   int declare(const Variable& v, bool written, int aliases = -1);
   int declare_partial(DType dtype, bool written);
@@ -110,6 +112,7 @@ class GroupLowering {
   std::vector<bool> used_alone_;
   std::vector<Variable> reads_;
   VariableMap<bool> in_place_;
+  std::unordered_set<const Node*> computed_;  ///< survey: seen so far; else: what a survey saw
   std::vector<DomainLoop> loops_;
   std::vector<int> loop_of_axis_;
   std::vector<kernel::Expr> counters_;  ///< one a loop (survey: one an axis)

@@ -33,6 +33,7 @@ Survey survey(const Group& group, const Shapes& shapes) {
   Survey result;
   result.loops = merge_axes(group, lowering.accesses(), lowering.used_alone());
   result.reads = lowering.reads();
+  result.computed = lowering.computed();
   for (const Variable& read : result.reads) result.in_place[read] = lowering.reads_in_place(read);
   return result;
 }
@@ -144,7 +145,7 @@ Scheduled schedule_map(const Group& group, const Shapes& shapes, const TargetInf
   KernelLaunch launch;
   kernel::Builder b;
   GroupLowering lowering(group, shapes, b);
-  lowering.set_loops(known.loops);
+  lowering.set_loops(known.loops, known.computed);
   launch.shares = find_shares(group, known);
   launch.buffers = declare_buffers(lowering, group.outputs, known.reads, launch.shares);
   launch.outputs = static_cast<int>(group.outputs.size());
@@ -219,7 +220,7 @@ Scheduled schedule_own(const Group& group, const Shapes& shapes) {
   KernelLaunch launch;
   kernel::Builder b;
   GroupLowering lowering(group, shapes, b);
-  lowering.set_loops({});
+  lowering.set_loops({}, {});
   std::vector<DimType> in;
   std::vector<Variable> reads;
   for (const Variable& input : node.inputs) in.push_back(shapes.of(input));

@@ -57,6 +57,7 @@ struct Survey {
   std::vector<DomainLoop> loops;
   std::vector<Variable> reads;
   VariableMap<bool> in_place;
+  std::unordered_set<const Node*> computed;
 };
 Survey survey(const Group& group, const Shapes& shapes);
 

@@ -58,7 +58,7 @@ class Reducer {
   Reducer(const Group& group, const Shapes& shapes) : group_(group), shapes_(shapes) {
     known_ = survey(group, shapes);
     for (const Node* node : group.nodes) {
-      if (node->op->fold) folds_.push_back(node);
+      if (reduces(node, shapes)) folds_.push_back(node);
     }
     for (const Variable& output : group.outputs) {
       (is_full(output.node()) ? full_outputs_ : kept_outputs_).push_back(output);
@@ -87,7 +87,7 @@ class Reducer {
 
  private:
   bool is_full(const Node* node) const {
-    if (node->op->fold) return false;
+    if (reduces(node, shapes_)) return false;
     for (const int axis : group_.axes.at(node)) {
       if (axis >= 0 && group_.reduced[axis]) return true;
     }
@@ -178,7 +178,7 @@ void Reducer::everything_partial(Dim chunks, Dim blocks, Dim rows, Dim rows_per_
   KernelLaunch launch;
   kernel::Builder b;
   GroupLowering l(group_, shapes_, b);
-  l.set_loops(known_.loops);
+  l.set_loops(known_.loops, known_.computed);
   std::vector<int> partial;
   begin_first(launch, l, partial);
   launch.blocks = blocks;
@@ -231,7 +231,7 @@ void Reducer::everything_final(Dim blocks) {
   KernelLaunch launch;
   kernel::Builder b;
   GroupLowering l(group_, shapes_, b);
-  l.set_loops(known_.loops);
+  l.set_loops(known_.loops, known_.computed);
   std::vector<int> partial;
   begin_second(launch, l, partial);
   launch.work = blocks;
@@ -254,9 +254,11 @@ void Reducer::everything_final(Dim blocks) {
 
 void Reducer::columns() {
   std::vector<DomainLoop>& loops = known_.loops;
-  // [kept ..., reduced ..., lane]
-  std::stable_partition(loops.begin(), loops.end() - 1,
-                        [](const DomainLoop& loop) { return !loop.reduced; });
+  // [kept ..., reduced ..., lane]: the last kept loop becomes the lanes. Where the domain began as
+  // that of the results, the reduced loops stand behind it.
+  const auto reduced = std::stable_partition(loops.begin(), loops.end(),
+                                             [](const DomainLoop& loop) { return !loop.reduced; });
+  std::rotate(reduced - 1, reduced, loops.end());
   lane_ = loops.size() - 1;
   first_reduced_ = 0;
   while (!loops[first_reduced_].reduced) ++first_reduced_;
@@ -279,7 +281,7 @@ void Reducer::columns_direct() {
   KernelLaunch launch;
   kernel::Builder b;
   GroupLowering l(group_, shapes_, b);
-  l.set_loops(known_.loops);
+  l.set_loops(known_.loops, known_.computed);
   std::vector<Variable> outputs = full_outputs_;
   outputs.insert(outputs.end(), kept_outputs_.begin(), kept_outputs_.end());
   launch.buffers = declare_buffers(l, outputs, known_.reads);
@@ -376,7 +378,7 @@ void Reducer::columns_partial(Dim pieces, Dim piece_rows) {
   KernelLaunch launch;
   kernel::Builder b;
   GroupLowering l(group_, shapes_, b);
-  l.set_loops(known_.loops);
+  l.set_loops(known_.loops, known_.computed);
   std::vector<int> partial;
   begin_first(launch, l, partial);
   const Dim inner = known_.loops[lane_].size;
@@ -427,7 +429,7 @@ void Reducer::columns_final(Dim pieces) {
   KernelLaunch launch;
   kernel::Builder b;
   GroupLowering l(group_, shapes_, b);
-  l.set_loops(known_.loops);
+  l.set_loops(known_.loops, known_.computed);
   std::vector<int> partial;
   begin_second(launch, l, partial);
   const Dim inner = known_.loops[lane_].size;

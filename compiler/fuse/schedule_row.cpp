@@ -38,7 +38,7 @@ struct Stage {
 /// Stages in order; the last one may have no folds.
 class Staging {
  public:
-  explicit Staging(const Group& group) : group_(group) {
+  Staging(const Group& group, const Shapes& shapes) : group_(group), shapes_(shapes) {
     for (const Node* node : group.nodes) {
       int level = 0;
       for (const Variable& input : node->inputs) {
@@ -46,7 +46,7 @@ class Staging {
           level = std::max(level, it->second);
         }
       }
-      if (node->op->fold) {
+      if (reduces(node, shapes)) {
         stage(level).folds.push_back(node);
         ++level;
       }
@@ -54,7 +54,7 @@ class Staging {
     }
     for (const Variable& output : group.outputs) {
       const Node* node = output.node();
-      if (node->op->fold || !touches_reduced(group, node)) continue;
+      if (reduces(node, shapes) || !touches_reduced(group, node)) continue;
       stage(level_.at(node)).outputs.push_back(output);
     }
     find_kept();
@@ -75,8 +75,8 @@ class Staging {
       std::vector<const Node*> todo;
       std::unordered_set<const Node*> seen;
       const auto visit = [&](const Node* node) {
-        if (group_.axes.contains(node) && !node->op->fold && touches_reduced(group_, node) &&
-            seen.insert(node).second) {
+        if (group_.axes.contains(node) && !reduces(node, shapes_) &&
+            touches_reduced(group_, node) && seen.insert(node).second) {
           todo.push_back(node);
         }
       };
@@ -96,6 +96,7 @@ class Staging {
   }
 
   const Group& group_;
+  const Shapes& shapes_;
   std::unordered_map<const Node*, int> level_;
 };
 
@@ -202,7 +203,7 @@ Scheduled schedule_row(const Group& group, const Shapes& shapes, const TargetInf
   KernelLaunch launch;
   kernel::Builder b;
   GroupLowering lowering(group, shapes, b);
-  lowering.set_loops(known.loops);
+  lowering.set_loops(known.loops, known.computed);
   launch.buffers = declare_buffers(lowering, group.outputs, known.reads);
   launch.outputs = static_cast<int>(group.outputs.size());
   launch.shares.assign(group.outputs.size(), -1);
@@ -219,7 +220,7 @@ Scheduled schedule_row(const Group& group, const Shapes& shapes, const TargetInf
   launch.misalignment =
       floor_mod(width * Dim(static_cast<std::int64_t>(size_of(group.outputs[0].dtype()))), Dim(64));
 
-  Staging staging(group);
+  Staging staging(group, shapes);
   // A GPU has little memory inside a block; there values are computed again.
   if (target.backend == Backend::cuda || target.sm > 0) {
     for (Stage& stage : staging.stages) stage.keep.clear();
@@ -245,7 +246,7 @@ Scheduled schedule_row(const Group& group, const Shapes& shapes, const TargetInf
   for (std::size_t i = 0; i < kept; ++i) running[i] = true;
   lowering.hoist(running);
   for (const Variable& output : group.outputs) {
-    if (output.node()->op->fold || !touches_reduced(group, output.node())) {
+    if (reduces(output.node(), shapes) || !touches_reduced(group, output.node())) {
       lowering.store(output, lowering.aligned(output));
     }
   }
