@@ -1,0 +1,62 @@
+// croton_bench: times beside the limits of the machine that it runs on.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <exception>
+
+#include "tests/bench/bench.h"
+
+namespace {
+
+using namespace croton::bench;
+
+constexpr Section kSections[] = {
+    {"limits", measure_limits}, {"memory", measure_memory},       {"products", measure_products},
+    {"calls", measure_calls},   {"compiling", measure_compiling}, {"processes", measure_processes},
+    {"nvrtc", measure_nvrtc},
+};
+
+int run(const Options& options) {
+  Report report;
+  bool any = false;
+  for (const Section& section : kSections) {
+    if (std::string_view(section.name).find(options.only) == std::string_view::npos) continue;
+    any = true;
+    section.run(options, report);
+  }
+  if (!any) {
+    fmt::print(stderr, "croton_bench: no section is called '{}'\n", options.only);
+    return 2;
+  }
+  report.summarise();
+  if (!options.json.empty()) report.write_json(options.json);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  bool child = false;
+  CLI::App app("Times of Croton beside the limits of this machine");
+  app.add_option("--only", options.only,
+                 "run the sections whose name holds this: limits, memory, products, calls, "
+                 "compiling, processes, nvrtc");
+  app.add_option("--json", options.json, "write the numbers to this file");
+  app.add_flag("--quick", options.quick,
+               "fewer repeats and smaller limits: a look, no measurement");
+  app.add_flag("--child", child)->group("");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (child) return compile_in_this_process();
+    // What is compiled here must be compiled here; the disk cache has rows of its own.
+    const char* const flags = std::getenv("CROTON_FLAGS");
+    setenv("CROTON_FLAGS",
+           fmt::format("{}{}cache=off", flags ? flags : "", flags ? "," : "").c_str(), 1);
+    return run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "croton_bench: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,97 @@
+// The training function in fresh processes: cold, and from the disk cache.
+#include <croton/croton.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "tests/bench/bench.h"
+#include "tests/bench/training_graph.h"
+
+namespace croton::bench {
+namespace {
+
+/// What a process pays once, whatever it computes: opening LLVM, the first product of oneDNN.
+void load_once() {
+  const Variable x = matrix("x");
+  const Shared w = shared(Array::ones({32, 32}, DType::float32));
+  const Function f = function({x}, tanh(dot(x, w)));
+  f(Array::ones({32, 32}, DType::float32));
+}
+
+struct Measured {
+  double loads, compile, first_call;
+};
+
+Measured run_child(const std::string& cache) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command =
+      fmt::format("CROTON_FLAGS='cache_dir={}' '{}' --child", cache, program);
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
+  std::string text;
+  char buffer[256];
+  while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) text += buffer;
+  if (pclose(pipe) != 0) throw std::runtime_error("failed: " + command);
+  const auto json = nlohmann::json::parse(text);
+  return {json["loads"], json["compile"], json["first_call"]};
+}
+
+class CacheFolder {
+ public:
+  CacheFolder() {
+    path_ = (std::filesystem::temp_directory_path() / "croton-cache-XXXXXX").string();
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  }
+  ~CacheFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  CacheFolder(const CacheFolder&) = delete;
+  CacheFolder& operator=(const CacheFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+int compile_in_this_process() {
+  const double loads = seconds_of(load_once);
+  Function f;
+  const double compile = seconds_of([&] {
+    const TrainingGraph graph = training_graph();
+    f = function(graph.inputs, graph.outputs, {.updates = graph.updates});
+  });
+  const Array x = random_uniform({64, 64}, {.dtype = DType::float32});
+  const Array labels = Array::zeros({64}, DType::int64);
+  const double first_call = seconds_of([&] { f(x, labels); });
+  fmt::print(
+      "{}\n",
+      nlohmann::json{{"loads", loads}, {"compile", compile}, {"first_call", first_call}}.dump());
+  return 0;
+}
+
+void measure_processes(const Options& options, Report& report) {
+  report.section("the training function of a small network, in fresh processes");
+  std::vector<double> loads, cold, warm, first_calls;
+  const int repeats = options.quick ? 3 : 15;
+  for (int i = 0; i < repeats; ++i) {
+    const CacheFolder cache;
+    const Measured empty = run_child(cache.path());
+    const Measured filled = run_child(cache.path());
+    cold.push_back(empty.compile);
+    warm.push_back(filled.compile);
+    loads.push_back(filled.loads);
+    first_calls.push_back(filled.first_call);
+  }
+  report.add({"compiled", times_of(cold), 1, "", {}, 0, 200e-3});
+  report.add({"from the disk cache", times_of(warm), 1, "", {}, 0, 25e-3});
+  report.add({"before it: loads, once a process", times_of(loads)});
+  report.add({"after it: the first call", times_of(first_calls)});
+}
+
+}  // namespace croton::bench

@@ -1,0 +1,58 @@
+#include "tests/bench/spawned_kernel.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/bench/limits.h"
+
+namespace croton::bench {
+namespace {
+
+constexpr const char* kSource = R"(#include <cmath>
+extern "C" void kernel(const float* __restrict a, const float* __restrict b,
+                       const float* __restrict c, const float* __restrict d,
+                       float* __restrict out, long first, long last) {
+  for (long i = first; i < last; ++i) {
+    out[i] = std::tanh(a[i] * b[i] + c[i]) * (1.0f / (1.0f + std::exp(-d[i]))) +
+             std::exp(-a[i] * a[i]);
+  }
+}
+)";
+
+}  // namespace
+
+SpawnedKernel::SpawnedKernel(const std::string& options) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "croton-bench-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) return;
+  folder_ = pattern;
+  std::ofstream(folder_ + "/kernel.cpp") << kSource;
+  command_ = "g++ -O3 -march=native -shared -fPIC " + options + " -o " + folder_ + "/kernel.so " +
+             folder_ + "/kernel.cpp 2>/dev/null";
+  if (std::system(command_.c_str()) != 0) return;
+  library_ = dlopen((folder_ + "/kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library_ != nullptr) kernel_ = reinterpret_cast<Kernel>(dlsym(library_, "kernel"));
+}
+
+SpawnedKernel::~SpawnedKernel() {
+  if (library_ != nullptr) dlclose(library_);
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+void SpawnedKernel::compile() const {
+  if (std::system(command_.c_str()) != 0) std::abort();
+}
+
+void SpawnedKernel::run(const float* a, const float* b, const float* c, const float* d, float* out,
+                        std::int64_t elements) const {
+  constexpr std::int64_t kChunk = 1 << 14;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(all_threads())
+  for (std::int64_t chunk = 0; chunk < (elements + kChunk - 1) / kChunk; ++chunk) {
+    kernel_(a, b, c, d, out, chunk * kChunk, std::min((chunk + 1) * kChunk, elements));
+  }
+}
+
+}  // namespace croton::bench
