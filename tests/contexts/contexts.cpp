@@ -1,0 +1,105 @@
+// Programs on two contexts. They run with contexts=dev0->cpu;dev1->cpu (see tests/CMakeLists.txt).
+#include <croton/croton.h>
+
+#include <catch2/catch.hpp>
+
+using namespace croton;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const Array kA = {{1.0, 2.0}, {3.0, 4.0}};
+const Array kB = {{5.0, 6.0}, {7.0, 8.0}};
+
+}  // namespace
+
+TEST_CASE("work runs where its shared variables live") {
+  Shared a = shared(kA, {.name = "a", .target = "dev0"});
+  Shared b = shared(kB, {.name = "b", .target = "dev1"});
+  CHECK(a.context() == "dev0");
+  Function f = function({}, {dot(a, a), dot(b, b)});
+  Outputs out = f();
+  CHECK(array_equal(out[0].to_host(), Array({{7.0, 10.0}, {15.0, 22.0}})));
+  CHECK(array_equal(out[1].to_host(), Array({{67.0, 78.0}, {91.0, 106.0}})));
+  CHECK(out[0].context() == "dev0");
+  CHECK(out[1].context() == "dev1");
+}
+
+TEST_CASE("values cross contexts where an op needs them, and gradients come back") {
+  Shared a = shared(kA, {.target = "dev0"});
+  Shared b = shared(kB, {.target = "dev1"});
+  Variable moved = a.transfer("dev1");
+  Variable cost = sum(moved * b);
+  std::vector<Variable> g = grad(cost, {a, b});
+  Function f = function({}, {cost, g[0], g[1]});
+  Outputs out = f();
+  CHECK(out[0].item<float>() == 70.0f);
+  CHECK(array_equal(out[1].to_host(), kB));
+  CHECK(array_equal(out[2].to_host(), kA));
+  CHECK(out[1].context() == "dev0");
+}
+
+TEST_CASE("implicit transfers follow the flag") {
+  Shared a = shared(kA, {.target = "dev0"});
+  Shared b = shared(kB, {.target = "dev1"});
+  CHECK(function({}, sum(a + b))()[0].item<float>() == 36.0f);
+  const Config strict = current_config().with("implicit_transfer", "raise");
+  CHECK_THROWS_WITH(function({}, sum(a + b), {.config = strict}),
+                    Contains("dev1") && Contains("dev0") && Contains("transfer"));
+  CHECK_NOTHROW(function({}, sum(a + b.transfer("dev0")), {.config = strict}));
+}
+
+TEST_CASE("a ContextScope places what is made inside it") {
+  Variable x = matrix("x");
+  Variable y;
+  {
+    ContextScope on("dev1");
+    y = x + 1;
+    Shared s = shared(kA);
+    CHECK(s.context() == "dev1");
+    ContextScope inner("dev0");
+    CHECK((x * 2).context() == "dev0");
+  }
+  CHECK(y.context() == "dev1");
+  CHECK((x + 1).context().empty());
+  Outputs out = function({x}, y)(kA);
+  CHECK(out[0].context() == "dev1");
+  CHECK(array_equal(out[0].to_host(), Array({{2.0, 3.0}, {4.0, 5.0}})));
+}
+
+TEST_CASE("unbound contexts are errors that name the bound ones") {
+  CHECK_THROWS_AS(shared(kA, {.target = "dev7"}), ConfigError);
+  CHECK_THROWS_WITH(shared(kA, {.target = "dev7"}), Contains("dev7") && Contains("dev0"));
+  CHECK_THROWS_AS(ContextScope("elsewhere"), ConfigError);
+}
+
+TEST_CASE("an update crosses to the context of its variable") {
+  Shared a = shared(kA, {.target = "dev0"});
+  Shared b = shared(kB, {.target = "dev1"});
+  Function f = function({}, {}, {.updates = {{a, b * 2}, {b, a}}});
+  f();
+  CHECK(array_equal(a.get_value(), Array({{10.0, 12.0}, {14.0, 16.0}})));
+  CHECK(array_equal(b.get_value(), kA));
+  f();
+  CHECK(array_equal(a.get_value(), Array({{2.0, 4.0}, {6.0, 8.0}})));
+}
+
+TEST_CASE("results do not depend on where they are computed") {
+  Variable x = matrix("x");
+  const Array values = random_uniform({37, 53}, {.seed = 3});
+  std::vector<Array> results;
+  for (const char* where : {"dev0", "dev1", "cpu"}) {
+    ContextScope on(where);
+    results.push_back(function({x}, softmax(tanh(x), 1))(values)[0].to_host());
+  }
+  CHECK(array_equal(results[0], results[1]));
+  CHECK(array_equal(results[0], results[2]));
+}
+
+TEST_CASE("a result of one context can be passed to a function on another") {
+  Shared a = shared(kA, {.target = "dev0"});
+  Shared b = shared(kB, {.target = "dev1"});
+  Variable x = matrix("x");
+  const Array first = function({}, a + 1)()[0];
+  CHECK(function({x}, sum(x * b))(first)[0].item<float>() == 96.0f);
+}
