@@ -45,12 +45,16 @@ struct GemmOperands {
 };
 GemmOperands operands_of(const GemmProblem& problem, void* const* operands);
 
-/// Loops of our own, for any dtype: integers and bool (and, or), small products of floats.
+/// Loops of our own, for any dtype but half precision: integers and bool (and, or).
 std::unique_ptr<PreparedCall> plain_gemm(const GemmProblem& problem);
 /// oneDNN, for float32 and bfloat16; nullptr when it has nothing fast for the latter.
 std::unique_ptr<PreparedCall> onednn_gemm(const GemmProblem& problem);
 /// OpenBLAS, for float64.
 std::unique_ptr<PreparedCall> blas_gemm(const GemmProblem& problem);
+/// Blocks of our own, for float32 and float64.
+std::unique_ptr<PreparedCall> blocked_gemm(const GemmProblem& problem);
+/// Whether these beat OpenBLAS on this processor.
+bool blocks_are_fast();
 /// In float32, for float16 and bfloat16.
 std::unique_ptr<PreparedCall> widened_gemm(const GemmProblem& problem);
 

@@ -97,8 +97,8 @@ class WidenedGemm final : public PreparedCall {
   explicit WidenedGemm(const GemmProblem& problem) : p_(problem) {
     GemmProblem wide = p_;
     wide.dtype = DType::float32;
-    const bool fast = p_.m * p_.n * p_.k * p_.batch > 0 && p_.flop() > 2 * 16 * 16 * 16;
-    inner_ = fast ? onednn_gemm(wide) : plain_gemm(wide);
+    const bool empty = p_.m == 0 || p_.n == 0 || p_.k == 0 || p_.batch == 0;
+    inner_ = empty ? plain_gemm(wide) : onednn_gemm(wide);
     const auto extent = [](const std::vector<std::int64_t>& offsets, std::int64_t matrix) {
       return offsets.empty() ? 0 : *std::max_element(offsets.begin(), offsets.end()) + matrix;
     };
