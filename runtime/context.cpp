@@ -67,14 +67,7 @@ void Context::copy_to_host(void* target, const void* source, std::size_t bytes) 
 }
 
 void Context::copy_from_host(void* target, const void* source, std::size_t bytes) {
-  if (device_->host_memory()) {
-    std::memcpy(target, source, bytes);
-    return;
-  }
-  const std::lock_guard hold(queue_mutex_);
-  const QueueUse use(*queue_);
-  queue_->copy_from_host(target, source, bytes);
-  queue_->synchronize();
+  device_->upload(target, source, bytes);
 }
 
 void Context::post(Job* job) {

@@ -58,7 +58,6 @@ class Queue {
   virtual void call(const PreparedCall& call, void* const* operands, void* workspace) = 0;
   /// Between two places of this device's memory, or memory of another device of the same backend.
   virtual void copy(void* target, const void* source, std::size_t bytes) = 0;
-  virtual void copy_from_host(void* target, const void* source, std::size_t bytes) = 0;
   virtual void copy_to_host(void* target, const void* source, std::size_t bytes) = 0;
   virtual void zero(void* target, std::size_t bytes) = 0;
 
@@ -102,6 +101,9 @@ class Device {
   /// Memory aligned to 64 bytes (256 on a GPU); nullptr when there is none left.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory, std::size_t bytes) noexcept = 0;
+  /// Copies from the host, apart from all queues, and returns when done. Any thread may call it at
+  /// any time: another thread may be waiting for this copy while it holds a queue.
+  virtual void upload(void* target, const void* source, std::size_t bytes) = 0;
   /// Bytes that are free, for messages; negative when unknown.
   virtual std::int64_t free_bytes() const { return -1; }
 

@@ -26,9 +26,6 @@ class NullQueue final : public Queue {
   void launch(const Launch&) override {}
   void call(const PreparedCall&, void* const*, void*) override {}
   void copy(void*, const void*, std::size_t) override {}
-  void copy_from_host(void* target, const void* source, std::size_t bytes) override {
-    std::memcpy(target, source, bytes);
-  }
   void copy_to_host(void* target, const void* source, std::size_t bytes) override {
     std::memcpy(target, source, bytes);
   }
@@ -61,6 +58,9 @@ class NullDevice final : public Device {
     return std::aligned_alloc(64, (bytes + 63) & ~63ull);
   }
   void release(void* memory, std::size_t) noexcept override { std::free(memory); }
+  void upload(void* target, const void* source, std::size_t bytes) override {
+    std::memcpy(target, source, bytes);
+  }
   std::unique_ptr<Queue> new_queue() override { return std::make_unique<NullQueue>(); }
 
   std::string compiler_identity() const override { return "null\n" + target_text(target_); }

@@ -64,10 +64,6 @@ class FakeQueue final : public Queue {
     ++state_.copies;
     std::memcpy(target, source, bytes);
   }
-  void copy_from_host(void* target, const void* source, std::size_t bytes) override {
-    ++state_.copies;
-    std::memcpy(target, source, bytes);
-  }
   void copy_to_host(void* target, const void* source, std::size_t bytes) override {
     ++state_.copies;
     std::memcpy(target, source, bytes);
@@ -78,6 +74,19 @@ class FakeQueue final : public Queue {
  private:
   FakeState& state_;
 };
+
+/// A library function that throws when it runs.
+class FailingCall final : public PreparedCall {
+ public:
+  void run(void* const*, void*, int, void*) const override {
+    throw DeviceError("the library failed");
+  }
+};
+inline const LibraryFunction kFailing{
+    "failing", [](const Attrs&, std::span<const OperandType>) { return std::string(); },
+    [](const Attrs&, std::span<const OperandType>) -> std::unique_ptr<PreparedCall> {
+      return std::make_unique<FailingCall>();
+    }};
 
 class FakeDevice final : public Device {
  public:
@@ -104,6 +113,10 @@ class FakeDevice final : public Device {
     std::free(memory);
   }
   std::int64_t free_bytes() const override { return state_->limit - state_->used; }
+  void upload(void* target, const void* source, std::size_t bytes) override {
+    ++state_->copies;
+    std::memcpy(target, source, bytes);
+  }
   std::unique_ptr<Queue> new_queue() override { return std::make_unique<FakeQueue>(*state_); }
   std::string compiler_identity() const override { return "fake compiler 1"; }
   std::string compile(const std::string& text) override {
@@ -114,7 +127,7 @@ class FakeDevice final : public Device {
     return std::make_shared<FakeModule>(std::string(object.substr(10)));
   }
   const LibraryFunction* library(std::string_view name) const override {
-    return find_function(cpu_library(), name);
+    return name == "failing" ? &kFailing : find_function(cpu_library(), name);
   }
 
  private:
