@@ -26,7 +26,7 @@ class ForkRegistry {
   }
 
   void add(ForkAware* who) {
-    const std::lock_guard hold(mutex);
+    const NoFork hold;
     ForkAware*& first = first_[static_cast<std::size_t>(who->level_)];
     who->next_ = first;
     if (first != nullptr) first->previous_ = who;
@@ -34,19 +34,23 @@ class ForkRegistry {
   }
 
   void remove(ForkAware* who) {
-    const std::lock_guard hold(mutex);
+    const NoFork hold;
     ForkAware*& first = first_[static_cast<std::size_t>(who->level_)];
     (who->previous_ != nullptr ? who->previous_->next_ : first) = who->next_;
     if (who->next_ != nullptr) who->next_->previous_ = who->previous_;
   }
 
-  /// Recursive: who makes a ForkAware may hold it as a NoFork.
-  std::recursive_mutex mutex;
+  void lock() {
+    if (depth_++ == 0) mutex_.lock();
+  }
+  void unlock() {
+    if (--depth_ == 0) mutex_.unlock();
+  }
 
  private:
   static void before() {
     ForkRegistry& r = get();
-    r.mutex.lock();
+    r.lock();
     for (ForkAware* first : r.first_) {
       for (ForkAware* w = first; w != nullptr; w = w->next_) w->before_fork();
     }
@@ -55,7 +59,7 @@ class ForkRegistry {
     for (auto first = first_.rbegin(); first != first_.rend(); ++first) {
       for (ForkAware* w = *first; w != nullptr; w = w->next_) w->after_fork(child);
     }
-    mutex.unlock();
+    unlock();
   }
   static void after_in_parent() { get().after(false); }
   static void after_in_child() {
@@ -63,14 +67,19 @@ class ForkRegistry {
     get().after(true);
   }
 
+  // Not a recursive mutex, which the child could not unlock: its thread has another id there.
+  std::mutex mutex_;
+  static thread_local int depth_;
   std::array<ForkAware*, kForkLevels> first_{};
 };
+
+thread_local int ForkRegistry::depth_ = 0;
 
 ForkAware::ForkAware(ForkLevel level) : level_(level) { ForkRegistry::get().add(this); }
 ForkAware::~ForkAware() { ForkRegistry::get().remove(this); }
 
-NoFork::NoFork() { ForkRegistry::get().mutex.lock(); }
-NoFork::~NoFork() { ForkRegistry::get().mutex.unlock(); }
+NoFork::NoFork() { ForkRegistry::get().lock(); }
+NoFork::~NoFork() { ForkRegistry::get().unlock(); }
 
 void note_threads() noexcept { started.store(true, std::memory_order_relaxed); }
 bool lost_threads() noexcept { return lost.load(std::memory_order_relaxed); }

@@ -75,7 +75,9 @@ BlockRef Pool::allocate(std::size_t bytes) {
     // Counted before the device is asked, so that a retired pool waits for this block.
     ++statistics_.live_blocks;
     statistics_.live_bytes += count;
-    statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.live_bytes);
+    if (block != nullptr) {
+      statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.live_bytes);
+    }
   }
   if (block == nullptr) block = fresh_block(bytes, c);
   block->bytes = bytes;
@@ -95,6 +97,8 @@ Block* Pool::fresh_block(std::size_t bytes, int size_class) {
     if (memory == nullptr) {
       --statistics_.live_blocks;
       statistics_.live_bytes -= static_cast<std::int64_t>(count);
+    } else {
+      statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.live_bytes);
     }
   }
   if (memory == nullptr) out_of_memory(bytes);
