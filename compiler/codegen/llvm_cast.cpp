@@ -1,3 +1,6 @@
+#include <bit>
+#include <cmath>
+
 #include "compiler/codegen/llvm_emitter.h"
 #include "compiler/codegen/llvm_types.h"
 
@@ -84,6 +87,39 @@ std::string Emitter::cast_to_half(DType from, DType to, int width, const std::st
   return half_of_float(to, width, narrow_to_odd(width, cast(from, d, width, whole)));
 }
 
+/// Towards zero, to the nearest value that the integer has, NaN to 0. LLVM's own saturating
+/// conversions are done lane by lane.
+std::string Emitter::truncate(DType from, DType to, int width, const std::string& x) {
+  // Limits are powers of two and 0, exact in any float.
+  int bits = bits_of(to);
+  bool sign = is_signed(to);
+  auto limit = [&](double value) {
+    return constant_of(from, width,
+                       from == DType::float32
+                           ? std::bit_cast<std::uint32_t>(static_cast<float>(value))
+                           : std::bit_cast<std::uint64_t>(value));
+  };
+  std::string high = limit(std::ldexp(1.0, sign ? bits - 1 : bits));
+  std::string low = limit(sign ? -std::ldexp(1.0, bits - 1) : 0.0);
+  std::string above = compare("oge", from, width, x, high);
+  std::string not_below = compare("oge", from, width, x, low);
+  std::string below_high = compare("olt", from, width, x, high);
+  std::string inside = simple("and", DType::boolean, width, not_below, below_high);
+  std::string safe = select(from, width, inside, x, limit(0.0));
+  std::string result;
+  if (bits < 32) {
+    DType wide = DType::int32;
+    result = convert("trunc", wide, to, width, convert("fptosi", from, wide, width, safe));
+  } else {
+    result = convert(sign ? "fptosi" : "fptoui", from, to, width, safe);
+  }
+  std::uint64_t all = ~std::uint64_t{0} >> (64 - bits);
+  result = select(to, width, above, constant_of(to, width, sign ? all >> 1 : all), result);
+  if (!sign) return result;
+  std::string under = compare("olt", from, width, x, low);
+  return select(to, width, under, constant_of(to, width, (all >> 1) + 1), result);
+}
+
 std::string Emitter::cast(DType from, DType to, int width, const std::string& x) {
   if (from == to) return x;
   DType f = DType::float32;
@@ -100,11 +136,7 @@ std::string Emitter::cast(DType from, DType to, int width, const std::string& x)
   if (from_float && to_float) {
     return convert(to == f ? "fptrunc" : "fpext", from, to, width, x);
   }
-  if (from_float) {
-    std::string result = type(to, width), source = type(from, width);
-    return op("call {} @llvm.{}.{}.{}({} {})", result, is_signed(to) ? "fptosi.sat" : "fptoui.sat",
-              suffix(mangled(to), width), suffix(mangled(from), width), source, x);
-  }
+  if (from_float) return truncate(from, to, width, x);
   if (to_float) return convert(is_signed(from) ? "sitofp" : "uitofp", from, to, width, x);
   int have = bits_of(from), want = bits_of(to);
   if (have == want) return x;

@@ -121,6 +121,7 @@ class Emitter {
                       const std::string& x);
 
   std::string cast(DType from, DType to, int width, const std::string& x);
+  std::string truncate(DType from, DType to, int width, const std::string& x);
   std::string cast_to_half(DType from, DType to, int width, const std::string& x);
   std::string narrow_to_odd(int width, const std::string& x);
   std::string half_of_float(DType to, int width, const std::string& x);
