@@ -3,6 +3,8 @@
 
 #include "compiler/graph/node.h"
 #include "compiler/graph/op.h"
+#include "croton/config.h"
+#include "croton/context.h"
 #include "croton/error.h"
 #include "croton/math.h"
 #include "croton/nn.h"
@@ -84,6 +86,33 @@ TEST_CASE("functions of integers give floats", "[ops]") {
   CHECK(isnan(input(DType::int16)).dtype() == DType::boolean);
   CHECK(relu(input(DType::int32)).dtype() == DType::int32);
   CHECK(relu(input(DType::int32), 0.1).dtype() == DType::float32);
+}
+
+TEST_CASE("the flags of promotion", "[ops]") {
+  const Variable i8 = input(DType::int8);
+  const Variable i32 = input(DType::int32);
+  const Variable f32 = input(DType::float32);
+  {
+    const ConfigScope scope(current_config().with("cast_policy", "numpy"));
+    CHECK((i32 + f32).dtype() == DType::float64);
+    CHECK((i8 + f32).dtype() == DType::float32);
+    CHECK((f32 + 1).dtype() == DType::float32);
+    CHECK(lt(i32, f32).node()->inputs[0].dtype() == DType::float64);
+    CHECK(where(i8, i32, f32).dtype() == DType::float64);
+    CHECK(exp(i8).dtype() == DType::float16);
+    CHECK(exp(input(DType::int16)).dtype() == DType::float32);
+    CHECK(exp(i32).dtype() == DType::float64);
+    CHECK((i8 / i8).dtype() == DType::float64);
+    CHECK((f32 / f32).dtype() == DType::float32);
+  }
+  {
+    const ConfigScope scope(current_config().with("floatX", "float64"));
+    CHECK(exp(i8).dtype() == DType::float64);
+    CHECK((i32 / i32).dtype() == DType::float64);
+    CHECK((i32 * 0.5).dtype() == DType::float64);
+    CHECK((f32 * 0.5).dtype() == DType::float32);
+  }
+  CHECK((i32 + f32).dtype() == DType::float32);
 }
 
 TEST_CASE("logic works on truth values, bits on integers and bools", "[ops]") {
