@@ -12,31 +12,37 @@ using namespace row;
 
 namespace {
 
-Variable row_mean(const Variable& x, int axis, const Loc& loc) {
-  return reduce("sum", x, axis, loc) / count_elements(x, {axis}, x.dtype(), loc);
-}
+/// Means along an axis of what has the shape of one operand.
+struct RowMean {
+  int axis;
+  const Loc& loc;
+  Variable count;
 
-Variable inverse_deviation(const Variable& centered, int axis, double eps, const Loc& loc) {
-  return reciprocal(sqrt(row_mean(square(centered), axis, loc) + eps));
+  RowMean(const Variable& x, int axis, const Loc& loc)
+      : axis(axis), loc(loc), count(count_elements(x, {axis}, x.dtype(), loc)) {}
+  Variable operator()(const Variable& v) const { return reduce("sum", v, axis, loc) / count; }
+};
+
+Variable inverse_deviation(const Variable& centered, const RowMean& mean, double eps) {
+  return reciprocal(sqrt(mean(square(centered)) + eps));
 }
 
 std::vector<Variable> expand_standardize(const Node& node) {
   return expanded(node, [&](const Variable& x, int axis, const Loc& loc) {
-    const Variable centered = x - row_mean(x, axis, loc);
-    return centered * inverse_deviation(centered, axis, node.attrs().real("eps"), loc);
+    const RowMean mean(x, axis, loc);
+    const Variable centered = x - mean(x);
+    return centered * inverse_deviation(centered, mean, node.attrs().real("eps"));
   });
 }
 
 // With y the result and r the inverse deviation: r * (g - mean(g) - y * mean(g * y)).
 std::vector<Variable> standardize_gradient(const GradArgs& args) {
-  const int axis = axis_of(args.node);
-  const Loc& loc = args.node.loc;
   const Variable& x = args.in(0);
+  const Variable& g = args.g();
   const Variable y = args.out();
-  const Variable centered = x - row_mean(x, axis, loc);
-  const Variable scale = inverse_deviation(centered, axis, args.node.attrs().real("eps"), loc);
-  const Variable along = y * row_mean(args.g() * y, axis, loc);
-  return {scale * (args.g() - row_mean(args.g(), axis, loc) - along)};
+  const RowMean mean(x, axis_of(args.node), args.node.loc);
+  const Variable scale = inverse_deviation(x - mean(x), mean, args.node.attrs().real("eps"));
+  return {scale * (g - mean(g) - y * mean(g * y))};
 }
 
 /// A vector as an operand along `axis` of something with `rank` axes.
