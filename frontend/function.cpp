@@ -141,12 +141,35 @@ Outputs Function::call(std::span<const Array> arguments) const {
 const std::string& Function::name() const { return impl().name; }
 const std::vector<Variable>& Function::inputs() const { return impl().inputs; }
 const std::vector<std::string>& Function::output_names() const { return impl().output_names; }
+const std::vector<std::string>& Function::output_contexts() const {
+  return impl().output_contexts;
+}
 
 FunctionStatistics Function::statistics() const {
   const PlanStatistics s = impl().executable->statistics();
   return {s.launches, s.library_calls, s.copies,      s.bytes_read, s.bytes_written,
           s.bytes_in, s.bytes_out,     s.arena_bytes, s.calls,      s.specialisations};
 }
+
+namespace {
+
+/// Where each output is computed; a copy at the end does not count.
+std::vector<std::string> contexts_of_outputs(const Plan& plan) {
+  std::vector<std::int32_t> copied_from(plan.slots.size(), -1);
+  for (const Step& step : plan.steps) {
+    if (step.kind == Step::Kind::copy) copied_from[step.slots[0]] = step.slots[1];
+  }
+  std::vector<std::string> result;
+  for (std::int32_t slot : plan.outputs) {
+    while (plan.slots[slot].kind == SlotKind::view || copied_from[slot] >= 0) {
+      slot = copied_from[slot] >= 0 ? copied_from[slot] : plan.slots[slot].index;
+    }
+    result.push_back(plan.contexts[plan.slots[slot].context]);
+  }
+  return result;
+}
+
+}  // namespace
 
 Function function(const std::vector<Variable>& inputs, const OutputList& outputs,
                   const FunctionOptions& options, Loc loc) {
@@ -169,6 +192,7 @@ Function function(const std::vector<Variable>& inputs, const OutputList& outputs
   impl->optimized = optimize(maker.graph, context);
   impl->executable =
       std::make_unique<Executable>(runtime, make_plan(impl->optimized, context), config);
+  impl->output_contexts = contexts_of_outputs(impl->executable->plan());
   Function result;
   result.impl_ = std::move(impl);
   return result;

@@ -15,6 +15,7 @@ struct Function::Impl {
   std::string name;
   std::vector<Variable> inputs;
   std::vector<std::string> output_names;
+  std::vector<std::string> output_contexts;
   std::size_t user_outputs = 0;
   FunctionGraph graph;      ///< as the user wrote it
   FunctionGraph optimized;  ///< as it was cut into kernels

@@ -146,6 +146,8 @@ class CROTON_API Function {
   const std::string& name() const;
   const std::vector<Variable>& inputs() const;
   const std::vector<std::string>& output_names() const;
+  /// For each output the context on which it is computed; "cpu" where no flag binds another.
+  const std::vector<std::string>& output_contexts() const;
   FunctionStatistics statistics() const;
 
   struct Impl;
