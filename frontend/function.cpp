@@ -141,9 +141,7 @@ Outputs Function::call(std::span<const Array> arguments) const {
 const std::string& Function::name() const { return impl().name; }
 const std::vector<Variable>& Function::inputs() const { return impl().inputs; }
 const std::vector<std::string>& Function::output_names() const { return impl().output_names; }
-const std::vector<std::string>& Function::output_contexts() const {
-  return impl().output_contexts;
-}
+const std::vector<std::string>& Function::output_contexts() const { return impl().output_contexts; }
 
 FunctionStatistics Function::statistics() const {
   const PlanStatistics s = impl().executable->statistics();
@@ -185,6 +183,7 @@ Function function(const std::vector<Variable>& inputs, const OutputList& outputs
                          }};
   auto impl = std::make_shared<Function::Impl>();
   impl->name = maker.graph.name;
+  impl->config = config;
   impl->inputs = inputs;
   impl->output_names = maker.output_names;
   impl->user_outputs = maker.graph.user_outputs;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
+#include "croton/config.h"
 #include "croton/function.h"
 #include "runtime/executable.h"
 
@@ -19,6 +20,7 @@ struct Function::Impl {
   std::size_t user_outputs = 0;
   FunctionGraph graph;      ///< as the user wrote it
   FunctionGraph optimized;  ///< as it was cut into kernels
+  Config config;            ///< under which it was compiled
   std::unique_ptr<Executable> executable;
 
   Array argument(const Arg& arg, std::size_t position) const;

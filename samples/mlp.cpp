@@ -108,11 +108,10 @@ double train_and_test(const Digits& digits) {
   const std::size_t held_out = digits.size() / 5, trained = digits.size() - held_out;
   const std::span<const float> pixels(digits.pixels);
   const std::span<const std::int64_t> labels(digits.labels);
-  Shared train_x = shared(
-      Array::from<float>(pixels.first(trained * kPixels), {trained, kPixels}), {.name = "images"});
+  Shared train_x = shared(Array::from<float>(pixels.first(trained * kPixels), {trained, kPixels}),
+                          {.name = "images"});
   Shared train_y = shared(Array::from<std::int64_t>(labels.first(trained)), {.name = "digits"});
-  const Array test_x =
-      Array::from<float>(pixels.subspan(trained * kPixels), {held_out, kPixels});
+  const Array test_x = Array::from<float>(pixels.subspan(trained * kPixels), {held_out, kPixels});
   const Array test_y = Array::from<std::int64_t>(labels.subspan(trained));
 
   const Layer first = make_layer(kPixels, 128, 1), second = make_layer(128, 64, 2);

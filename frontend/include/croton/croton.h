@@ -13,6 +13,7 @@
 #include "croton/math.h"
 #include "croton/nn.h"
 #include "croton/numpy_io.h"
+#include "croton/printing.h"
 #include "croton/random.h"
 #include "croton/random_arrays.h"
 #include "croton/reduce.h"

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "croton/array.h"
+#include "croton/printing.h"
 
 /// Prints what `operator<<` prints; width and alignment as for strings.
 template <>
@@ -35,3 +36,14 @@ struct fmt::formatter<croton::DType> : fmt::formatter<std::string_view> {
     return fmt::formatter<std::string_view>::format(croton::name_of(dtype), context);
   }
 };
+
+/// Prints the line that `operator<<` prints.
+template <>
+struct fmt::formatter<croton::Variable> : fmt::formatter<std::string_view> {
+  template <class Context>
+  auto format(const croton::Variable& variable, Context& context) const {
+    return fmt::formatter<std::string_view>::format(croton::to_string(variable), context);
+  }
+};
+template <>
+struct fmt::formatter<croton::Shared> : fmt::formatter<croton::Variable> {};

@@ -1,0 +1,226 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compiler/fuse/group.h"
+#include "compiler/fuse/schedule.h"
+#include "compiler/graph/op.h"
+#include "compiler/kernel/kernel.h"
+#include "compiler/plan/shapes.h"
+#include "croton/error.h"
+#include "croton/printing.h"
+#include "frontend/default_runtime.h"
+#include "frontend/function_impl.h"
+#include "frontend/graph_tree.h"
+#include "runtime/runtime.h"
+#include "runtime/shared_state.h"
+
+namespace croton {
+namespace {
+
+TargetInfo cuda_target(int sm) {
+  TargetInfo target;
+  target.backend = Backend::cuda;
+  target.sm = sm;
+  target.multiprocessors = 132;
+  return target;
+}
+
+/// The groups of an optimized function, worked out again as the compiler did.
+class Groups {
+ public:
+  Groups(const FunctionGraph& function, const Config& config)
+      : shapes_(function.graph, shareds_of(function), dims_),
+        list(fuse(function.graph, shapes_, config.fuse() && config.mode() != Mode::fast_compile)) {
+    for (const Group& group : list) {
+      if (group.kind == GroupKind::view) continue;
+      for (const Node* node : group.nodes) number_.emplace(node, steps_);
+      steps_ += launches_of(group);
+    }
+  }
+
+  /// The number of the step that computes a node, the first one where it takes two; -1 for leaves
+  /// and views, and what each reader computes itself.
+  int number_of(const Node& node) const {
+    const auto found = number_.find(&node);
+    return found == number_.end() ? -1 : found->second;
+  }
+
+  /// "12288 bytes", or a product with "?" where sizes are known in the call only.
+  std::string bytes_of(const Variable& v) const {
+    std::int64_t bytes = static_cast<std::int64_t>(size_of(v.dtype()));
+    std::string open;
+    for (const Dim& size : shapes_.of(v).shape) {
+      if (size.is_number()) {
+        bytes *= size.number();
+      } else {
+        open += fmt::format(" * {}", dims_.to_text(size));
+      }
+    }
+    return fmt::format("{}{} bytes", bytes, open);
+  }
+
+  const Shapes& shapes() const { return shapes_; }
+
+ private:
+  static std::vector<Variable> shareds_of(const FunctionGraph& function) {
+    std::vector<Variable> list;
+    const auto add = [&](const Variable& v) {
+      const bool known = std::any_of(list.begin(), list.end(), [&](const Variable& other) {
+        return other.node()->shared == v.node()->shared;
+      });
+      if (!known) list.push_back(v);
+    };
+    for (const Node* node : function.graph.order()) {
+      if (node->shared) add(node->out());
+    }
+    for (const Variable& v : function.updated) add(v);
+    return list;
+  }
+
+  int launches_of(const Group& group) const {
+    if (group.kind != GroupKind::reduce) return 1;
+    const TargetInfo& target = default_runtime()->target(*group.context);
+    return static_cast<int>(schedule(group, shapes_, target).launches.size());
+  }
+
+  DimTable dims_;
+  Shapes shapes_;
+  int steps_ = 0;
+  std::unordered_map<const Node*, int> number_;
+
+ public:
+  const std::vector<Group> list;
+};
+
+const char* word_for(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::map:
+    case GroupKind::row:
+    case GroupKind::reduce:
+    case GroupKind::kernel:
+      return "kernel";
+    case GroupKind::library:
+      return "call";
+    case GroupKind::copy:
+      return "copy";
+    case GroupKind::view:
+      return "view";
+  }
+  return "";
+}
+
+/// One line a group: "step 2 on dev0, kernel: mul add tanh".
+std::string fused_text(const Groups& groups) {
+  std::string text;
+  for (const Group& group : groups.list) {
+    if (group.kind == GroupKind::view) continue;
+    std::vector<std::string> names;
+    for (const Node* node : group.nodes) names.push_back(node->op->name);
+    text += fmt::format("step {} on {}, {}: {}", groups.number_of(*group.nodes[0]), *group.context,
+                        word_for(group.kind), fmt::join(names, " "));
+    if (group.kind == GroupKind::copy) {
+      const Variable& source = group.nodes[0]->inputs[0];
+      text += fmt::format(" of {} from {}", groups.bytes_of(source), source.context());
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string kernels_text(const Groups& groups, const TargetInfo& target) {
+  std::string text;
+  for (const Group& group : groups.list) {
+    if (word_for(group.kind) != std::string_view("kernel")) continue;
+    int step = groups.number_of(*group.nodes[0]);
+    for (const KernelLaunch& launch : schedule(group, groups.shapes(), target).launches) {
+      text += fmt::format("# step {}: {}\n{}\n", step++, launch.kernel.name,
+                          kernel::to_text(launch.kernel));
+    }
+  }
+  return text;
+}
+
+/// The modules that the function would have if all contexts were devices like `target`.
+std::string modules_text(const Function::Impl& function, const TargetInfo& target) {
+  const CompileContext context{function.config,
+                               default_runtime()->default_context(),
+                               [&](const std::string&) { return target; },
+                               {}};
+  const Plan plan = make_plan(function.optimized, context);
+  std::vector<bool> variant(plan.modules.size(), false);
+  for (const PlanKernel& kernel : plan.kernels) {
+    if (kernel.streaming_module >= 0) variant[kernel.streaming_module] = true;
+  }
+  std::string text;
+  for (std::size_t i = 0; i < plan.modules.size(); ++i) {
+    if (!variant[i]) text += plan.modules[i].text;
+  }
+  return text;
+}
+
+void print_values(TreePrinter& printer, const FunctionGraph& function,
+                  const std::vector<std::string>& names) {
+  const Graph& graph = function.graph;
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    std::string title = fmt::format("output {}: ", i);
+    if (i >= function.user_outputs) {
+      const Node& target = *function.updated[i - function.user_outputs].node();
+      title = fmt::format("update of {}: ", target.shared->title());
+    } else if (i < names.size() && !names[i].empty()) {
+      title = fmt::format("output {} '{}': ", i, names[i]);
+    }
+    printer.print(graph.outputs[i], title);
+  }
+}
+
+}  // namespace
+
+std::string debug_text(const Function& f, const PrintOptions& options) {
+  const Function::Impl& function = f.impl();
+  const Groups groups(function.optimized, function.config);
+
+  std::string text = fmt::format("function {}\n\nbefore compilation:\n", function.name);
+  TreePrinter before(options);
+  print_values(before, function.graph, function.output_names);
+
+  TreePrinter after(options);
+  after.note = [&](const Node& node) {
+    const int number = groups.number_of(node);
+    if (number < 0) return std::string();
+    std::string note = fmt::format(" -> step {}", number);
+    if (node.op->form == OpForm::move) {
+      const Variable& source = node.inputs[0];
+      note += fmt::format(" ({} from {})", groups.bytes_of(source), source.context());
+    }
+    return note;
+  };
+  print_values(after, function.optimized, function.output_names);
+
+  text += before.text + "\nafter compilation:\n" + after.text;
+  text += "\nfused:\n" + fused_text(groups);
+  return text + '\n' + to_text(function.executable->plan());
+}
+
+Inspection inspect(const Function& f, const InspectOptions& options) {
+  if (options.sm < 50 || options.sm > 999) {
+    throw UserError(
+        fmt::format("[inspect] sm is the compute capability times ten, such as 90 for "
+                    "9.0: got {}",
+                    options.sm));
+  }
+  const Function::Impl& function = f.impl();
+  const Groups groups(function.optimized, function.config);
+  const TargetInfo host = host_target();
+  return {to_text(function.graph.graph),
+          to_text(function.optimized.graph),
+          fused_text(groups),
+          to_text(function.executable->plan()),
+          kernels_text(groups, host),
+          modules_text(function, host),
+          modules_text(function, cuda_target(options.sm))};
+}
+
+}  // namespace croton
