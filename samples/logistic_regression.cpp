@@ -5,14 +5,11 @@
 // Ends with status 1 when the accuracy on rows that were not trained on is below 95 %.
 #include <croton/croton.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
-#include <numeric>
 #include <random>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
