@@ -124,10 +124,13 @@ void check_arguments(const BoundPlan& bound, std::span<const Array> arguments) {
 std::vector<Array> placed_arguments(const BoundPlan& bound, std::span<const Array> arguments,
                                     int& copied) {
   std::vector<Array> placed(arguments.begin(), arguments.end());
+  for (const BoundPlan::Second& s : bound.seconds) placed.push_back(arguments[at(s.input)]);
   for (std::size_t i = 0; i < placed.size(); ++i) {
     Array& a = placed[i];
-    if (bound.input_context[i] < 0) continue;
-    Context& context = *bound.contexts[at(bound.input_context[i])];
+    const std::int32_t wanted =
+        i < arguments.size() ? bound.input_context[i] : bound.seconds[i - arguments.size()].context;
+    if (wanted < 0) continue;
+    Context& context = *bound.contexts[at(wanted)];
     const ArrayImpl* impl = ArrayAccess::impl(a);
     const bool on_host = impl->home == nullptr || impl->home->host_accessible();
     if (context.device().host_memory()) {
@@ -153,7 +156,9 @@ std::vector<std::int64_t> plan_key(const BoundPlan& bound, std::span<const Array
     key.insert(key.end(), impl.shape.begin(), impl.shape.end());
     if (reads_value) key.push_back(integer_of(impl));
   };
-  for (std::size_t i = 0; i < arguments.size(); ++i) append(arguments[i], bound.reads_value[i]);
+  for (std::size_t i = 0; i < bound.plan.inputs.size(); ++i) {
+    append(arguments[i], bound.reads_value[i]);
+  }
   for (const std::int32_t s : bound.keyed_shareds) {
     append(bound.plan.shareds[at(s)]->value, bound.reads_value[bound.plan.inputs.size() + at(s)]);
   }

@@ -30,12 +30,29 @@ void find_keys(BoundPlan& bound) {
       bound.keyed_shareds.push_back(static_cast<std::int32_t>(s));
     }
   }
+}
+
+/// Says where each input is wanted; memory of the host is one place, whatever contexts are on it.
+void place_inputs(BoundPlan& bound) {
+  Plan& plan = bound.plan;
   bound.input_context.assign(plan.inputs.size(), -1);
-  for (const Slot& slot : plan.slots) {
+  const auto same_memory = [&](std::int32_t a, std::int32_t b) {
+    return a == b || (bound.contexts[at(a)]->device().host_memory() &&
+                      bound.contexts[at(b)]->device().host_memory());
+  };
+  for (Slot& slot : plan.slots) {
     if (slot.kind != SlotKind::input) continue;
     std::int32_t& context = bound.input_context[at(slot.index)];
-    internal_check(context < 0 || context == slot.context, "an input is wanted in two contexts");
-    context = slot.context;
+    if (context < 0) context = slot.context;
+    if (same_memory(context, slot.context)) continue;
+    auto second = std::find_if(bound.seconds.begin(), bound.seconds.end(), [&](const auto& s) {
+      return s.input == slot.index && s.context == slot.context;
+    });
+    if (second == bound.seconds.end()) {
+      second = bound.seconds.insert(second, {slot.index, slot.context});
+    }
+    slot.index = static_cast<std::int32_t>(
+        plan.inputs.size() + static_cast<std::size_t>(second - bound.seconds.begin()));
   }
 }
 
@@ -112,6 +129,7 @@ std::unique_ptr<BoundPlan> bind_plan(Runtime& runtime, Plan plan, const Config& 
     bound->contexts.push_back(&runtime.context(name));
   }
   find_keys(*bound);
+  place_inputs(*bound);
   place_constants(*bound);
   load_modules(*bound);
   for (const PlanKernel& kernel : bound->plan.kernels) {

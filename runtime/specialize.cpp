@@ -43,6 +43,7 @@ class Specialiser {
     for (const PlanUpdate& update : plan_.updates) {
       check_update(update);
       out_.updates.push_back(leaving(memory, update.slot));
+      out_.updates.back().home = plan_.shareds[at(update.shared)]->home->array_home();
     }
     count(memory);
   }
@@ -202,6 +203,7 @@ class Specialiser {
   }
 
   bool wants_streaming(const SlotMemory& memory, const Step& step, std::int32_t index) const {
+    if (value(step.misalignment) != 0) return false;
     std::int64_t written = 0;
     for (std::int32_t k = 0; k < step.outputs; ++k) {
       if (memory.read_after(step.slots[at(k)], index)) return false;

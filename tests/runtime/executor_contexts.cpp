@@ -131,6 +131,32 @@ TEST_CASE("a device with memory of its own gets arguments, constants and errors 
   CHECK(r[0].to_vector<float>() == std::vector<float>{5, 6, 7, 8});
 }
 
+TEST_CASE("an input may be wanted on several contexts") {
+  for (const char* map : {"contexts=dev0->cpu;dev1->cpu", "contexts=dev0->cuda0;dev1->cuda1"}) {
+    FakeMachine machine(no_cache(map));
+    PlanBuilder b("f", {"dev0", "dev1"});
+    const auto x0 = b.input("x", DType::float32, {kAnyDim}, 0);
+    Slot again = b.plan.slots[static_cast<std::size_t>(x0)];
+    again.context = 1;
+    b.plan.slots.push_back(again);
+    const auto x1 = static_cast<std::int32_t>(b.plan.slots.size() - 1);
+    const Dim n = b.size(0, 0);
+    const auto o0 = b.result(DType::float32, {n}, 0), o1 = b.result(DType::float32, {n}, 1);
+    b.launch(b.kernel("plus_one", {}, 0), {o0, x0}, n, 1, 0);
+    b.launch(b.kernel("plus_one", {}, 1), {o1, x1}, n, 1, 1);
+    b.plan.outputs = {o0, o1};
+    const Executable f(machine.runtime, std::move(b.plan), Config());
+    std::vector<Array> r(2);
+    for (const std::int64_t size : {3, 5, 3}) {
+      f.run(std::vector<Array>{ones(size)}, r);
+      CHECK(r[0].to_host().to_vector<float>() == std::vector<float>(std::size_t(size), 2));
+      CHECK(r[1].to_host().to_vector<float>() == std::vector<float>(std::size_t(size), 2));
+    }
+    CHECK(r[0].context() == "dev0");
+    CHECK(r[1].context() == "dev1");
+  }
+}
+
 TEST_CASE("independent contexts overlap") {
   FakeMachine machine(no_cache("contexts=dev0->cpu;dev1->cpu"));
   PlanBuilder b("f", {"dev0", "dev1"});

@@ -77,6 +77,7 @@ class PlanBuilder {
     step.sizes = {plan.dims.ref(elements)};
     step.blocks = plan.dims.ref(elements);
     step.work = plan.dims.ref(elements);
+    step.misalignment = plan.dims.ref(Dim(0));
     step.label = plan.kernels[static_cast<std::size_t>(kernel)].name;
     plan.steps.push_back(step);
     return plan.steps.back();
