@@ -1,7 +1,6 @@
 // Plans on the real CPU device: LLVM IR text in, numbers out.
-#include <thread>
-
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "runtime/executable.h"
 #include "tests/runtime/fake_device.h"
@@ -81,8 +80,8 @@ TEST_CASE("the null device compiles, checks and gives zeros") {
 TEST_CASE("a product is a library step") {
   auto runtime = std::make_shared<Runtime>(no_cache("contexts=dev0->cpu;dev1->cpu"));
   PlanBuilder b("two", {"cpu", "dev0", "dev1"});
-  auto v = make_shared_state(runtime, Array::full({96, 96}, 2), "v", "dev0");
-  auto w = make_shared_state(runtime, Array::full({96, 96}, 3), "w", "dev1");
+  auto v = make_shared_state(runtime, Array::full({96, 96}, 2, DType::float32), "v", "dev0");
+  auto w = make_shared_state(runtime, Array::full({96, 96}, 3, DType::float32), "w", "dev1");
   const auto sv = b.shared(v, 1), sw = b.shared(w, 2);
   const auto p = b.temporary(DType::float32, {96, 96}, 1);
   const auto q = b.temporary(DType::float32, {96, 96}, 2);
@@ -95,8 +94,8 @@ TEST_CASE("a product is a library step") {
   const Executable f(runtime, std::move(b.plan), Config());
   std::vector<Array> r(2);
   for (int i = 0; i < 3; ++i) f.run({}, r);
-  CHECK(array_equal(r[0], Array::full({96, 96}, 4 * 96)));
-  CHECK(array_equal(r[1], Array::full({96, 96}, 9 * 96)));
+  CHECK(array_equal(r[0], Array::full({96, 96}, 4 * 96, DType::float32)));
+  CHECK(array_equal(r[1], Array::full({96, 96}, 9 * 96, DType::float32)));
   CHECK(f.statistics().library_calls == 2);
   CHECK(f.statistics().copies == 0);  // each product is made in its output
   CHECK(f.statistics().arena_bytes == 0);
