@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "croton/math.h"
+
 namespace croton::scalar {
 
 namespace {
@@ -113,6 +115,22 @@ Variable make(std::string_view op, Promotion promotion, const Operand& a, const 
               const Operand& c) {
   const std::array<Operand, 3> operands{a, b, c};
   return make_of(op, promotion, operands);
+}
+
+Masked unmask(const Variable& g) {
+  if (!is_op(g, "where")) return {{}, g};
+  const Node& node = *g.node();
+  const Array* otherwise = constant_value(node.inputs[2]);
+  if (otherwise == nullptr || otherwise->ndim() != 0 || !is_constant(node.inputs[2], 0)) {
+    return {{}, g};
+  }
+  return {node.inputs[0], node.inputs[1]};
+}
+
+Variable only(const Variable& condition, const Variable& g) {
+  const Masked inner = unmask(g);
+  if (!inner.condition.defined()) return where(condition, g, 0);
+  return where(logical_and(condition, inner.condition), inner.below, 0);
 }
 
 std::vector<Variable> zero_gradients(const GradArgs& args) {

@@ -56,17 +56,36 @@ Variable make(std::string_view op, Promotion promotion, const Operand& a, const 
 /// The dtype of a function that gives floats, of an operand of that dtype.
 DType float_result(DType dtype);
 
-/// The gradients of a scalar op from one rule an operand, each run only where its result is wanted
-/// and can be (the operand is a float), and summed over the axes along which the operand was
-/// stretched.
+/// g where the condition holds, else 0.
+///
+/// A masked gradient stays masked: rules work on what is below the mask, and the mask is put on
+/// their result. A product with the slope of the branch that was not taken, which may be infinite
+/// there, would give 0 * inf = NaN instead of 0.
+Variable only(const Variable& condition, const Variable& g);
+
+/// The gradient below the mask that `only` put on it, and the mask; undefined without one.
+struct Masked {
+  Variable condition;
+  Variable below;
+};
+Masked unmask(const Variable& g);
+
+/// The gradients of a scalar op from one rule an operand, which must be linear in the gradient that
+/// it is given. Each runs only where its result is wanted and can be (the operand is a float), and
+/// is summed over the axes along which the operand was stretched.
 template <class... Rule>
 std::vector<Variable> gradients(const GradArgs& args, Rule... rules) {
   std::vector<Variable> result(args.node.inputs.size());
+  const Masked mask = unmask(args.g());
   int k = 0;
   const auto one = [&](auto& rule) {
     const Variable& input = args.in(k);
     if (args.wants(k) && is_float(input.dtype())) {
-      result[k] = sum_like(rule(), input, args.node.loc);
+      Variable slope = rule(mask.below);
+      if (mask.condition.defined()) {
+        slope = slope.same(mask.below) ? args.g() : only(mask.condition, slope);
+      }
+      result[k] = sum_like(slope, input, args.node.loc);
     }
     ++k;
   };
@@ -95,7 +114,8 @@ OpDef float_function(const char* name, const char* doc, int cost,
       .scalar = body,
       .grad =
           [](const GradArgs& args) {
-            return gradients(args, [&] { return kGradient(args.g(), args.in(0), args.out()); });
+            return gradients(
+                args, [&](const Variable& g) { return kGradient(g, args.in(0), args.out()); });
           },
       .scalar_reference = {.real = real},
       .examples = std::move(examples),

@@ -19,7 +19,7 @@ Variable grad_sigmoid(V g, V, V y) { return g * (y * (1 - y)); }
 Variable grad_softplus(V g, V x, V) { return g * sigmoid(x); }
 
 // At 0 the gradient is the mean of both sides, as Theano has it.
-Variable grad_relu(V g, V x, V) { return where(gt(x, 0), g, where(eq(x, 0), g * 0.5, 0)); }
+Variable grad_relu(V g, V x, V) { return only(ge(x, 0), where(eq(x, 0), g * 0.5, g)); }
 
 Expr relu_body(Builder& b, Args x, const Node&) {
   return b.binary(kernel::Binary::max, x[0], zero(x[0]));
@@ -33,7 +33,8 @@ OpDef relu_op() {
       .scalar = relu_body,
       .grad =
           [](const GradArgs& args) {
-            return gradients(args, [&] { return grad_relu(args.g(), args.in(0), args.out()); });
+            return gradients(
+                args, [&](const Variable& g) { return grad_relu(g, args.in(0), args.out()); });
           },
       .scalar_reference = {.real = [](const double* x) { return x[0] < 0 ? 0.0 : x[0]; },
                            .integer = [](const std::int64_t* x) { return x[0] < 0 ? 0 : x[0]; },
@@ -56,10 +57,10 @@ OpDef leaky_relu_op() {
             const Variable& alpha = args.in(1);
             return gradients(
                 args,
-                [&] {
-                  return args.g() * where(gt(x, 0), 1, where(eq(x, 0), 0.5 * (1 + alpha), alpha));
+                [&](const Variable& g) {
+                  return g * where(gt(x, 0), 1, where(eq(x, 0), 0.5 * (1 + alpha), alpha));
                 },
-                [&] { return where(lt(x, 0), args.g() * x, 0); });
+                [&](const Variable& g) { return only(lt(x, 0), g * x); });
           },
       .scalar_reference = {.real = [](const double* x) { return x[0] > 0 ? x[0] : x[0] * x[1]; }},
       .examples = {example({{-5, 5}, {-1, 1}})},
@@ -88,8 +89,8 @@ OpDef logistic_loss_op() {
       .grad =
           [](const GradArgs& args) {
             return gradients(
-                args, [&] { return args.g() * (sigmoid(args.in(0)) - args.in(1)); },
-                [&] { return -args.g() * args.in(0); });
+                args, [&](const Variable& g) { return g * (sigmoid(args.in(0)) - args.in(1)); },
+                [&](const Variable& g) { return -g * args.in(0); });
           },
       .scalar_reference = {.real =
                                [](const double* x) {

@@ -22,7 +22,7 @@ OpDef add_op() {
       .grad =
           [](const GradArgs& args) {
             return gradients(
-                args, [&] { return args.g(); }, [&] { return args.g(); });
+                args, [&](const Variable& g) { return g; }, [&](const Variable& g) { return g; });
           },
       .scalar_reference = {.real = [](const double* x) { return x[0] + x[1]; },
                            .integer =
@@ -54,7 +54,7 @@ OpDef sub_op() {
       .grad =
           [](const GradArgs& args) {
             return gradients(
-                args, [&] { return args.g(); }, [&] { return -args.g(); });
+                args, [&](const Variable& g) { return g; }, [&](const Variable& g) { return -g; });
           },
       .scalar_reference = {.real = [](const double* x) { return x[0] - x[1]; },
                            .integer =
@@ -78,7 +78,8 @@ OpDef mul_op() {
       .grad =
           [](const GradArgs& args) {
             return gradients(
-                args, [&] { return args.g() * args.in(1); }, [&] { return args.g() * args.in(0); });
+                args, [&](const Variable& g) { return g * args.in(1); },
+                [&](const Variable& g) { return g * args.in(0); });
           },
       .scalar_reference = {.real = [](const double* x) { return x[0] * x[1]; },
                            .integer =
@@ -98,7 +99,10 @@ OpDef neg_op() {
       .doc = "-x; unsigned integers wrap.",
       .infer = rule<1, Accept::number>,
       .scalar = [](Builder&, Args x, const Node&) { return -x[0]; },
-      .grad = [](const GradArgs& args) { return gradients(args, [&] { return -args.g(); }); },
+      .grad =
+          [](const GradArgs& args) {
+            return gradients(args, [&](const Variable& g) { return -g; });
+          },
       .scalar_reference = {.real = [](const double* x) { return -x[0]; },
                            .integer =
                                [](const std::int64_t* x) {
@@ -121,7 +125,7 @@ OpDef abs_op() {
           },
       .grad =
           [](const GradArgs& args) {
-            return gradients(args, [&] { return args.g() * sign(args.in(0)); });
+            return gradients(args, [&](const Variable& g) { return g * sign(args.in(0)); });
           },
       .scalar_reference = {.real = [](const double* x) { return std::fabs(x[0]); },
                            .integer =
@@ -169,7 +173,7 @@ OpDef square_op() {
                    const Node&) { return is_bool(x[0].dtype()) ? x[0] : x[0] * x[0]; },
       .grad =
           [](const GradArgs& args) {
-            return gradients(args, [&] { return args.g() * (2 * args.in(0)); });
+            return gradients(args, [&](const Variable& g) { return g * (2 * args.in(0)); });
           },
       .scalar_reference = {.real = [](const double* x) { return x[0] * x[0]; },
                            .integer =
@@ -192,7 +196,7 @@ OpDef reciprocal_op() {
       .scalar = [](Builder&, Args x, const Node&) { return one(x[0]) / x[0]; },
       .grad =
           [](const GradArgs& args) {
-            return gradients(args, [&] { return -args.g() * square(args.out()); });
+            return gradients(args, [&](const Variable& g) { return -g * square(args.out()); });
           },
       .scalar_reference = {.real = [](const double* x) { return 1 / x[0]; }},
       .examples = {example(1, 0.5, 5), example(1, -5, -0.5)},

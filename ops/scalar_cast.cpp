@@ -31,10 +31,9 @@ OpDef cast_op() {
                    const Node& node) { return b.cast(x[0], cast_dtype(node.attrs())); },
       .grad =
           [](const GradArgs& args) {
-            return gradients(args, [&] {
-              return is_float(args.out().dtype())
-                         ? cast_to(args.g(), args.in(0).dtype(), args.node.loc)
-                         : zeros_like(args.in(0), args.node.loc);
+            return gradients(args, [&](const Variable& g) {
+              return is_float(args.out().dtype()) ? cast_to(g, args.in(0).dtype(), args.node.loc)
+                                                  : zeros_like(args.in(0), args.node.loc);
             });
           },
       .scalar_reference = {.real = [](const double* x) { return x[0]; },
@@ -64,15 +63,15 @@ OpDef identity(const char* name, const char* doc) {
   };
 }
 
+// Not linear: what is masked to 0 may come out as a bound.
 std::vector<Variable> clipped_gradient(const GradArgs& args) {
-  return gradients(args, [&] {
-    const Attrs& attrs = args.node.attrs();
-    return clip(args.g(), attrs.real("low"), attrs.real("high"));
-  });
+  if (!args.wants(0) || !is_float(args.in(0).dtype())) return {Variable()};
+  const Attrs& attrs = args.node.attrs();
+  return {clip(args.g(), attrs.real("low"), attrs.real("high"))};
 }
 
 std::vector<Variable> scaled_gradient(const GradArgs& args) {
-  return gradients(args, [&] { return args.g() * args.node.attrs().real("factor"); });
+  return gradients(args, [&](const Variable& g) { return g * args.node.attrs().real("factor"); });
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ OpDef true_divide_op() {
       .grad =
           [](const GradArgs& args) {
             return gradients(
-                args, [&] { return args.g() / args.in(1); },
-                [&] { return -(args.g() * args.out()) / args.in(1); });
+                args, [&](const Variable& g) { return g / args.in(1); },
+                [&](const Variable& g) { return -(g * args.out()) / args.in(1); });
           },
       .scalar_reference = {.real = [](const double* x) { return x[0] / x[1]; }},
       .examples = {example({{-5, 5}, {0.5, 5}}), example({{-5, 5}, {-5, -0.5}})},
@@ -120,8 +120,8 @@ OpDef mod_op() {
       .grad =
           [](const GradArgs& args) {
             return gradients(
-                args, [&] { return args.g(); },
-                [&] { return -args.g() * floor_divide(args.in(0), args.in(1)); });
+                args, [&](const Variable& g) { return g; },
+                [&](const Variable& g) { return -g * floor_divide(args.in(0), args.in(1)); });
           },
       .scalar_reference = {.real = real_mod,
                            .integer = integer_mod,
@@ -179,17 +179,17 @@ std::int64_t signed_pow(const std::int64_t* x) {
 }
 
 /// g * b * a^(b - 1), and 0 where b is 0, whatever a is.
-Variable base_gradient(const GradArgs& args) {
+Variable base_gradient(const GradArgs& args, const Variable& g) {
   const Variable& a = args.in(0);
   const Variable& b = args.in(1);
   if (const Array* exponent = constant_value(b); exponent != nullptr && exponent->ndim() == 0) {
     const double value = exponent->astype(DType::float64).item<double>();
     if (value == 0) return zeros_like(args.out(), args.node.loc);
-    if (value == 1) return args.g();
-    if (value == 2) return args.g() * (2 * a);
-    return args.g() * (value * pow(a, value - 1));
+    if (value == 1) return g;
+    if (value == 2) return g * (2 * a);
+    return g * (value * pow(a, value - 1));
   }
-  return args.g() * where(eq(b, 0), 0, b * pow(a, b - 1));
+  return g * where(eq(b, 0), 0, b * pow(a, b - 1));
 }
 
 OpDef pow_op() {
@@ -202,12 +202,12 @@ OpDef pow_op() {
       .grad =
           [](const GradArgs& args) {
             return gradients(
-                args, [&] { return base_gradient(args); },
-                [&] {
+                args, [&](const Variable& g) { return base_gradient(args, g); },
+                [&](const Variable& g) {
                   const Variable& a = args.in(0);
                   const Variable zero_base = eq(a, 0);
                   // The logarithm never sees the 0, so that no NaN comes back from it.
-                  return args.g() * where(zero_base, 0, args.out() * log(where(zero_base, 1, a)));
+                  return g * where(zero_base, 0, args.out() * log(where(zero_base, 1, a)));
                 });
           },
       .scalar_reference = {.real = [](const double* x) { return std::pow(x[0], x[1]); },

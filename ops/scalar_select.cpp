@@ -24,9 +24,6 @@ Expr smaller(Expr a, Expr b) {
 double real_max(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 double real_min(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 
-/// g where the condition holds, else 0.
-Variable only(const Variable& condition, const Variable& g) { return where(condition, g, 0); }
-
 OpDef maximum_op() {
   return {
       .name = "maximum",
@@ -37,8 +34,8 @@ OpDef maximum_op() {
       .grad =
           [](const GradArgs& args) {
             return gradients(
-                args, [&] { return only(ge(args.in(0), args.in(1)), args.g()); },
-                [&] { return only(lt(args.in(0), args.in(1)), args.g()); });
+                args, [&](const Variable& g) { return only(ge(args.in(0), args.in(1)), g); },
+                [&](const Variable& g) { return only(lt(args.in(0), args.in(1)), g); });
           },
       .scalar_reference = {.real = [](const double* x) { return real_max(x[0], x[1]); },
                            .integer = [](const std::int64_t* x) { return std::max(x[0], x[1]); },
@@ -58,8 +55,8 @@ OpDef minimum_op() {
       .grad =
           [](const GradArgs& args) {
             return gradients(
-                args, [&] { return only(le(args.in(0), args.in(1)), args.g()); },
-                [&] { return only(gt(args.in(0), args.in(1)), args.g()); });
+                args, [&](const Variable& g) { return only(le(args.in(0), args.in(1)), g); },
+                [&](const Variable& g) { return only(gt(args.in(0), args.in(1)), g); });
           },
       .scalar_reference = {.real = [](const double* x) { return real_min(x[0], x[1]); },
                            .integer = [](const std::int64_t* x) { return std::min(x[0], x[1]); },
@@ -76,9 +73,9 @@ std::vector<Variable> clip_gradient(const GradArgs& args) {
   const Variable& low = args.in(1);
   const Variable& high = args.in(2);
   return gradients(
-      args, [&] { return only(logical_and(ge(x, low), le(x, high)), args.g()); },
-      [&] { return only(logical_and(lt(x, low), le(low, high)), args.g()); },
-      [&] { return only(gt(maximum(x, low), high), args.g()); });
+      args, [&](const Variable& g) { return only(logical_and(ge(x, low), le(x, high)), g); },
+      [&](const Variable& g) { return only(logical_and(lt(x, low), le(low, high)), g); },
+      [&](const Variable& g) { return only(gt(maximum(x, low), high), g); });
 }
 
 OpDef clip_op() {
@@ -116,9 +113,9 @@ OpDef where_op() {
       .grad =
           [](const GradArgs& args) {
             return gradients(
-                args, [] { return Variable(); },  // never run: a bool
-                [&] { return where(args.in(0), args.g(), 0); },
-                [&] { return where(args.in(0), 0, args.g()); });
+                args, [](const Variable& g) { return g; },  // never run: a bool
+                [&](const Variable& g) { return only(args.in(0), g); },
+                [&](const Variable& g) { return only(logical_not(args.in(0)), g); });
           },
       .scalar_reference = {.real = [](const double* x) { return x[0] != 0 ? x[1] : x[2]; },
                            .integer = [](const std::int64_t* x) { return x[0] ? x[1] : x[2]; },

@@ -36,11 +36,12 @@ OpDef arctan2_op() {
       .scalar = [](Builder&, Args x, const Node&) { return kernel::arctan2(x[0], x[1]); },
       .grad =
           [](const GradArgs& args) {
-            const auto slope = [&](V side) {
-              return args.g() * side / (square(args.in(0)) + square(args.in(1)));
+            const auto slope = [&](V g, V side) {
+              return g * side / (square(args.in(0)) + square(args.in(1)));
             };
             return gradients(
-                args, [&] { return slope(args.in(1)); }, [&] { return -slope(args.in(0)); });
+                args, [&](const Variable& g) { return slope(g, args.in(1)); },
+                [&](const Variable& g) { return -slope(g, args.in(0)); });
           },
       .scalar_reference = {.real = [](const double* x) { return std::atan2(x[0], x[1]); }},
       .examples = {example({{0.2, 5}, {-5, 5}}), example({{-5, -0.2}, {-5, 5}})},

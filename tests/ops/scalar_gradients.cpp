@@ -7,8 +7,11 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/graph/op.h"
+#include "croton/grad.h"
 #include "croton/math.h"
 #include "croton/nn.h"
+#include "croton/reduce.h"
+#include "ops/evaluate.h"
 
 using namespace croton;
 
@@ -19,7 +22,7 @@ Variable scalar_input(DType dtype = DType::float64) {
 }
 
 /// Values of a graph of scalars, by the references of its ops.
-double evaluate(const Variable& y, const VariableMap<double>& inputs) {
+double value_of(const Variable& y, const VariableMap<double>& inputs) {
   VariableMap<double> values = inputs;
   const Variable outputs[] = {y};
   for (const Node* node : topological_order(outputs)) {
@@ -63,7 +66,7 @@ std::vector<double> slopes(const Variable& y, const std::vector<double>& at) {
   for (std::size_t k = 0; k < at.size(); ++k) inputs[node.inputs[k]] = at[k];
   std::vector<double> result;
   for (const Variable& slope : gradients_of(y, g)) {
-    result.push_back(slope.defined() ? evaluate(slope, inputs) : NAN);
+    result.push_back(slope.defined() ? value_of(slope, inputs) : NAN);
   }
   return result;
 }
@@ -155,8 +158,8 @@ TEST_CASE("gradients at points where a convention decides", "[ops][grad]") {
     const std::vector<Variable> grads = gradients_of(y, g);
     CHECK(!grads[0].defined());
     const VariableMap<double> at{{a, -1.0}, {g, INFINITY}};
-    CHECK(evaluate(grads[1], at) == INFINITY);
-    CHECK(evaluate(grads[2], at) == 0);
+    CHECK(value_of(grads[1], at) == INFINITY);
+    CHECK(value_of(grads[2], at) == 0);
   }
   SECTION("ops that change the gradient alone") {
     CHECK(slopes(zero_grad(a), {3}) == Slopes{0});
@@ -186,6 +189,55 @@ TEST_CASE("integers get no gradient, and only wanted ones are built", "[ops][gra
 
   CHECK(lt(f, f).node()->op->grad == nullptr);
   CHECK(isnan(f).node()->op->grad == nullptr);
+}
+
+TEST_CASE("no NaN comes from the branch that was not taken", "[ops][grad]") {
+  const Variable x = make_input({DType::float64, {kAnyDim}}, "x", Loc::current());
+  const VariableMap<Array> at{{x, Array::from<double>({0, -1, 4}, {3})}};
+  const auto slopes_of = [&](const Variable& y) {
+    const Variable outputs[] = {grad(sum(y), x)};
+    return evaluate(outputs, at)[0].to_vector<double>();
+  };
+  const Variable positive = gt(x, 0);
+  using Slopes = std::vector<double>;
+  CHECK(slopes_of(where(positive, log(x), 0)) == Slopes{0, 0, 0.25});
+  CHECK(slopes_of(where(positive, 2 * sqrt(x) + 1, x)) == Slopes{1, 1, 0.5});
+  CHECK(slopes_of(where(logical_not(positive), 0, 1 / x)) == Slopes{0, 0, -0.0625});
+  CHECK(slopes_of(maximum(-1, log(exp(-1) / pow(x, -1)))) == Slopes{0, 0, 0.25});
+  CHECK(slopes_of(where(lt(x, 9), where(positive, sqrt(x), 0) * x, 0)) == Slopes{0, 0, 3});
+  CHECK(slopes_of(relu(where(positive, log(x), -1)))[0] == 0);
+}
+
+TEST_CASE("masks on gradients of long chains stay one", "[ops][grad]") {
+  const Variable x = make_input({DType::float64, {kAnyDim}}, "x", Loc::current());
+  const auto nodes = [&](int length) {
+    Variable y = x;
+    for (int k = 0; k < length; ++k) y = maximum(y, 0.5) * 2;
+    const Variable outputs[] = {grad(sum(y), x)};
+    return topological_order(outputs).size();
+  };
+  CHECK(nodes(80) - nodes(60) == nodes(60) - nodes(40));
+}
+
+TEST_CASE("gradients of operands that were stretched have their shape", "[ops][grad]") {
+  const auto floats = [](const Shape& shape) {
+    return make_input({DType::float64, shape}, "x", Loc::current());
+  };
+  const Variable column = floats({3, 1});
+  const Variable row = floats({4});
+  const Variable one = floats({});
+  const Variable cost = sum(column * row * one);
+  const VariableMap<Array> at{{column, Array{{1.0}, {2.0}, {3.0}}.astype(DType::float64)},
+                              {row, Array::from<double>({1, 10, 100, 1000}, {4})},
+                              {one, Array::full({}, 2.0, DType::float64)}};
+  const std::vector<Variable> slopes = grad(cost, std::vector<Variable>{column, row, one});
+  CHECK(slopes[0].static_shape() == Shape{3, 1});
+  CHECK(slopes[1].static_shape() == Shape{4});
+  CHECK(slopes[2].static_shape() == Shape{});
+  const std::vector<Array> values = evaluate(slopes, at);
+  CHECK(values[0].to_vector<double>() == std::vector<double>{2222, 2222, 2222});
+  CHECK(values[1].to_vector<double>() == std::vector<double>{12, 12, 12, 12});
+  CHECK(values[2].item<double>() == 6666);
 }
 
 TEST_CASE("gradients of casts go back to the operand's dtype", "[ops][grad]") {
