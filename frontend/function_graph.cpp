@@ -126,7 +126,6 @@ void FunctionMaker::add_updates() {
 
 void FunctionMaker::apply_givens() {
   if (options_.givens.empty()) return;
-  VariableMap<Variable> replacements;
   for (const Given& given : options_.givens) {
     if (!given.value.defined()) fail("a given replaces an empty Variable");
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -145,11 +144,11 @@ void FunctionMaker::apply_givens() {
                        replacement.node()->outputs[replacement.output()].to_text(),
                        v.node()->outputs[v.output()].to_text()));
     }
-    if (!replacements.emplace(given.value, replacement).second) {
+    if (!replacements_.emplace(given.value, replacement).second) {
       fail("a value is replaced by two givens");
     }
   }
-  graph.graph = rebuild(graph.graph, {}, replacements);
+  graph.graph = rebuild(graph.graph, {}, replacements_);
 }
 
 void FunctionMaker::add_default_updates() {
@@ -157,8 +156,11 @@ void FunctionMaker::add_default_updates() {
   for (const Variable& v : graph.updated) updated.insert(v.node()->shared.get());
   for (const Node* node : graph.graph.order()) {
     if (!node->increment.defined() || !updated.insert(node->shared.get()).second) continue;
+    Graph increment;
+    increment.outputs = {node->increment};
+    if (!replacements_.empty()) increment = rebuild(increment, {}, replacements_);
     graph.updated.push_back(node->out());
-    graph.graph.outputs.push_back(apply("add", {node->out(), node->increment}, {}, node->loc));
+    graph.graph.outputs.push_back(apply("add", {node->out(), increment.outputs[0]}, {}, node->loc));
   }
 }
 

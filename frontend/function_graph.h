@@ -31,6 +31,7 @@ class FunctionMaker {
   const FunctionOptions& options_;
   OnUnused on_unused_;
   const Loc& loc_;
+  VariableMap<Variable> replacements_;  ///< of the givens
 };
 
 }  // namespace croton

@@ -16,6 +16,7 @@
 #include "croton/printing.h"
 #include "croton/random.h"
 #include "croton/random_arrays.h"
+#include "croton/random_stream.h"
 #include "croton/reduce.h"
 #include "croton/shape.h"
 #include "croton/shared.h"
