@@ -57,8 +57,13 @@ class ElementLowering : public Lowering {
   Expr mask_;
 };
 
-GroupLowering::GroupLowering(const Group& group, const Shapes& shapes, kernel::Builder& builder)
-    : group(group), shapes(shapes), b(builder), used_alone_(group.domain.size(), false) {
+GroupLowering::GroupLowering(const Group& group, const Shapes& shapes, kernel::Builder& builder,
+                             bool check_bounds)
+    : group(group),
+      shapes(shapes),
+      b(builder),
+      check_bounds_(check_bounds),
+      used_alone_(group.domain.size(), false) {
   memo_.emplace_back();
 }
 
@@ -99,10 +104,20 @@ void GroupLowering::set_loops(std::vector<DomainLoop> loops,
 int GroupLowering::declare(const Variable& v, bool written, int aliases) {
   const int buffer = b.buffer(v.dtype(), written, aliases);
   buffers_.emplace(v, buffer);
+  elements_.emplace_back(buffer, shapes.numel(v));
   return buffer;
 }
 
-int GroupLowering::declare_partial(DType dtype, bool written) { return b.buffer(dtype, written); }
+int GroupLowering::declare_partial(DType dtype, bool written, Dim elements) {
+  const int buffer = b.buffer(dtype, written);
+  elements_.emplace_back(buffer, elements);
+  return buffer;
+}
+
+void GroupLowering::end_declarations() {
+  if (!check_bounds_) return;
+  for (const auto& [buffer, elements] : elements_) b.bound(buffer, size(elements));
+}
 
 void GroupLowering::set_counter(int loop, Expr value) { counters_[loop] = value; }
 

@@ -33,7 +33,8 @@ class GroupLowering {
  public:
   /// `buffers`: the values in memory, in the order of the kernel's arguments; the first `written`
   /// are written. In a survey (no buffers given) the reads are only recorded.
-  GroupLowering(const Group& group, const Shapes& shapes, kernel::Builder& builder);
+  GroupLowering(const Group& group, const Shapes& shapes, kernel::Builder& builder,
+                bool check_bounds = false);
 
   /// Evaluates everything at unmerged loops to learn what is read, and how.
   void survey();
@@ -49,7 +50,9 @@ class GroupLowering {
   void set_loops(std::vector<DomainLoop> loops, std::unordered_set<const Node*> needed);
   const std::vector<DomainLoop>& loops() const { return loops_; }
   int declare(const Variable& v, bool written, int aliases = -1);
-  int declare_partial(DType dtype, bool written);
+  int declare_partial(DType dtype, bool written, Dim elements);
+  /// After the last buffer: with check_bounds, states their sizes.
+  void end_declarations();
   int buffer_of(const Variable& v) const { return buffers_.at(v); }
 
   // Loop counters, as the scheduler opens loops. `lane` marks the loop of the open `lanes`: its
@@ -108,6 +111,8 @@ class GroupLowering {
   bool depends_on_unready(const Node* node, const std::vector<bool>& running) const;
 
   bool survey_ = true;
+  bool check_bounds_ = false;
+  std::vector<std::pair<int, Dim>> elements_;  ///< of the declared buffers
   std::vector<Access> accesses_;
   std::vector<bool> used_alone_;
   std::vector<Variable> reads_;

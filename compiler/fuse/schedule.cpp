@@ -8,7 +8,7 @@ namespace croton {
 using kernel::Binary;
 using kernel::Expr;
 
-Scheduled schedule(const Group& group, const Shapes& shapes, const TargetInfo& target) {
+Scheduled schedule(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
   switch (group.kind) {
     case GroupKind::map:
       return schedule_map(group, shapes, target);
@@ -17,7 +17,7 @@ Scheduled schedule(const Group& group, const Shapes& shapes, const TargetInfo& t
     case GroupKind::reduce:
       return schedule_reduce(group, shapes, target);
     case GroupKind::kernel:
-      return schedule_own(group, shapes);
+      return schedule_own(group, shapes, target);
     case GroupKind::library:
     case GroupKind::copy:
     case GroupKind::view:
@@ -115,6 +115,7 @@ std::vector<KernelBuffer> declare_buffers(GroupLowering& lowering,
     lowering.declare(read, false);
     buffers.push_back({read});
   }
+  lowering.end_declarations();
   return buffers;
 }
 
@@ -140,11 +141,11 @@ std::vector<int> find_shares(const Group& group, const Survey& survey) {
 
 }  // namespace
 
-Scheduled schedule_map(const Group& group, const Shapes& shapes, const TargetInfo&) {
+Scheduled schedule_map(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
   const Survey known = survey(group, shapes);
   KernelLaunch launch;
   kernel::Builder b;
-  GroupLowering lowering(group, shapes, b);
+  GroupLowering lowering(group, shapes, b, target.check_bounds);
   lowering.set_loops(known.loops, known.computed);
   launch.shares = find_shares(group, known);
   launch.buffers = declare_buffers(lowering, group.outputs, known.reads, launch.shares);
@@ -215,11 +216,11 @@ Scheduled schedule_map(const Group& group, const Shapes& shapes, const TargetInf
   return {{std::move(launch)}, {}};
 }
 
-Scheduled schedule_own(const Group& group, const Shapes& shapes) {
+Scheduled schedule_own(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
   const Node& node = *group.nodes[0];
   KernelLaunch launch;
   kernel::Builder b;
-  GroupLowering lowering(group, shapes, b);
+  GroupLowering lowering(group, shapes, b, target.check_bounds);
   lowering.set_loops({}, {});
   std::vector<DimType> in;
   std::vector<Variable> reads;
@@ -233,6 +234,7 @@ Scheduled schedule_own(const Group& group, const Shapes& shapes) {
     lowering.declare(input, false);
     launch.buffers.push_back({input});
   }
+  lowering.end_declarations();
   launch.outputs = static_cast<int>(node.outputs.size());
   launch.shares.assign(node.outputs.size(), -1);
   KernelLowering own{b, node, in, shapes.of(&node),

@@ -40,15 +40,23 @@ struct Scheduled {
   std::vector<PartialBuffer> partials;
 };
 
+/// What a schedule is made for.
+struct ScheduleTarget {
+  TargetInfo device;
+  bool check_bounds = false;  ///< the flag
+  ScheduleTarget(TargetInfo device, bool check_bounds = false)
+      : device(std::move(device)), check_bounds(check_bounds) {}
+};
+
 /// Kernels for a group of kind map, row, reduce or kernel: how its loops are laid out over blocks
 /// and lanes of the target.
-Scheduled schedule(const Group& group, const Shapes& shapes, const TargetInfo& target);
+Scheduled schedule(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
 
 // One for each kind.
-Scheduled schedule_map(const Group& group, const Shapes& shapes, const TargetInfo& target);
-Scheduled schedule_row(const Group& group, const Shapes& shapes, const TargetInfo& target);
-Scheduled schedule_reduce(const Group& group, const Shapes& shapes, const TargetInfo& target);
-Scheduled schedule_own(const Group& group, const Shapes& shapes);
+Scheduled schedule_map(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
+Scheduled schedule_row(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
+Scheduled schedule_reduce(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
+Scheduled schedule_own(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
 
 // Shared by them.
 

@@ -55,7 +55,8 @@ bool pairs(Fold fold) { return fold == Fold::argmax || fold == Fold::argmin; }
 
 class Reducer {
  public:
-  Reducer(const Group& group, const Shapes& shapes) : group_(group), shapes_(shapes) {
+  Reducer(const Group& group, const Shapes& shapes, const ScheduleTarget& target)
+      : group_(group), shapes_(shapes), target_(target) {
     known_ = survey(group, shapes);
     for (const Node* node : group.nodes) {
       if (reduces(node, shapes)) folds_.push_back(node);
@@ -69,7 +70,8 @@ class Reducer {
     }
   }
 
-  Scheduled run(const TargetInfo& target) {
+  Scheduled run() {
+    const ScheduleTarget& target = target_;
     bool any_reduced = false;
     bool any_kept = false;
     for (const DomainLoop& loop : known_.loops) (loop.reduced ? any_reduced : any_kept) = true;
@@ -113,7 +115,8 @@ class Reducer {
       launch.buffers.push_back({output});
     }
     for (std::size_t i = 0; i < result_.partials.size(); ++i) {
-      partial.push_back(l.declare_partial(result_.partials[i].dtype, true));
+      partial.push_back(
+          l.declare_partial(result_.partials[i].dtype, true, result_.partials[i].elements));
       launch.buffers.push_back({{}, static_cast<int>(i)});
     }
     launch.outputs = static_cast<int>(launch.buffers.size());
@@ -122,17 +125,27 @@ class Reducer {
       l.declare(read, false);
       launch.buffers.push_back({read});
     }
+    l.end_declarations();
   }
 
   /// Buffers of the second kernel: outputs, operands of what follows the folds, partial results.
   void begin_second(KernelLaunch& launch, GroupLowering& l, std::vector<int>& partial) {
-    launch.buffers = declare_buffers(l, kept_outputs_, known_.reads);
+    for (const Variable& output : kept_outputs_) {
+      l.declare(output, true);
+      launch.buffers.push_back({output});
+    }
+    for (const Variable& read : known_.reads) {
+      l.declare(read, false);
+      launch.buffers.push_back({read});
+    }
     launch.outputs = static_cast<int>(kept_outputs_.size());
     launch.shares.assign(launch.outputs, -1);
     for (std::size_t i = 0; i < result_.partials.size(); ++i) {
-      partial.push_back(l.declare_partial(result_.partials[i].dtype, false));
+      partial.push_back(
+          l.declare_partial(result_.partials[i].dtype, false, result_.partials[i].elements));
       launch.buffers.push_back({{}, static_cast<int>(i)});
     }
+    l.end_declarations();
   }
 
   void add(KernelLaunch launch, kernel::Builder& b, GroupLowering& l) {
@@ -153,6 +166,7 @@ class Reducer {
 
   const Group& group_;
   const Shapes& shapes_;
+  const ScheduleTarget& target_;
   Survey known_;
   std::vector<const Node*> folds_;
   std::vector<Variable> full_outputs_;
@@ -177,7 +191,7 @@ void Reducer::everything() {
 void Reducer::everything_partial(Dim chunks, Dim blocks, Dim rows, Dim rows_per_block) {
   KernelLaunch launch;
   kernel::Builder b;
-  GroupLowering l(group_, shapes_, b);
+  GroupLowering l(group_, shapes_, b, target_.check_bounds);
   l.set_loops(known_.loops, known_.computed);
   std::vector<int> partial;
   begin_first(launch, l, partial);
@@ -230,7 +244,7 @@ void Reducer::everything_partial(Dim chunks, Dim blocks, Dim rows, Dim rows_per_
 void Reducer::everything_final(Dim blocks) {
   KernelLaunch launch;
   kernel::Builder b;
-  GroupLowering l(group_, shapes_, b);
+  GroupLowering l(group_, shapes_, b, target_.check_bounds);
   l.set_loops(known_.loops, known_.computed);
   std::vector<int> partial;
   begin_second(launch, l, partial);
@@ -280,7 +294,7 @@ void Reducer::columns() {
 void Reducer::columns_direct() {
   KernelLaunch launch;
   kernel::Builder b;
-  GroupLowering l(group_, shapes_, b);
+  GroupLowering l(group_, shapes_, b, target_.check_bounds);
   l.set_loops(known_.loops, known_.computed);
   std::vector<Variable> outputs = full_outputs_;
   outputs.insert(outputs.end(), kept_outputs_.begin(), kept_outputs_.end());
@@ -377,7 +391,7 @@ void Reducer::accumulate_rows(GroupLowering& l, const std::vector<int>& partial,
 void Reducer::columns_partial(Dim pieces, Dim piece_rows) {
   KernelLaunch launch;
   kernel::Builder b;
-  GroupLowering l(group_, shapes_, b);
+  GroupLowering l(group_, shapes_, b, target_.check_bounds);
   l.set_loops(known_.loops, known_.computed);
   std::vector<int> partial;
   begin_first(launch, l, partial);
@@ -428,7 +442,7 @@ void Reducer::columns_partial(Dim pieces, Dim piece_rows) {
 void Reducer::columns_final(Dim pieces) {
   KernelLaunch launch;
   kernel::Builder b;
-  GroupLowering l(group_, shapes_, b);
+  GroupLowering l(group_, shapes_, b, target_.check_bounds);
   l.set_loops(known_.loops, known_.computed);
   std::vector<int> partial;
   begin_second(launch, l, partial);
@@ -470,8 +484,8 @@ void Reducer::columns_final(Dim pieces) {
 
 }  // namespace
 
-Scheduled schedule_reduce(const Group& group, const Shapes& shapes, const TargetInfo& target) {
-  return Reducer(group, shapes).run(target);
+Scheduled schedule_reduce(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
+  return Reducer(group, shapes, target).run();
 }
 
 }  // namespace croton

@@ -195,14 +195,14 @@ class RowEmitter {
 
 }  // namespace
 
-Scheduled schedule_row(const Group& group, const Shapes& shapes, const TargetInfo& target) {
+Scheduled schedule_row(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
   Survey known = survey(group, shapes);
   // Kept loops first: the order among kept and among reduced ones stays.
   std::stable_partition(known.loops.begin(), known.loops.end(),
                         [](const DomainLoop& loop) { return !loop.reduced; });
   KernelLaunch launch;
   kernel::Builder b;
-  GroupLowering lowering(group, shapes, b);
+  GroupLowering lowering(group, shapes, b, target.check_bounds);
   lowering.set_loops(known.loops, known.computed);
   launch.buffers = declare_buffers(lowering, group.outputs, known.reads);
   launch.outputs = static_cast<int>(group.outputs.size());
@@ -222,7 +222,7 @@ Scheduled schedule_row(const Group& group, const Shapes& shapes, const TargetInf
 
   Staging staging(group, shapes);
   // A GPU has little memory inside a block; there values are computed again.
-  if (target.backend == Backend::cuda || target.sm > 0) {
+  if (target.device.backend == Backend::cuda || target.device.sm > 0) {
     for (Stage& stage : staging.stages) stage.keep.clear();
   }
   RowEmitter emitter(lowering, kept);

@@ -181,7 +181,28 @@ const Buffer& Builder::buffer_of(int buffer) const {
   return kernel_.buffers[buffer];
 }
 
+void Builder::bound(int buffer, Expr elements) { bounds_[buffer] = elements; }
+
+Expr Builder::lane_counter() {
+  for (const Scope& scope : scopes_) {
+    if (scope.lanes) return {this, scope.owner};
+  }
+  return i64(0);
+}
+
+Expr Builder::guard(int buffer, Expr index, Expr mask) {
+  const auto found = bounds_.find(buffer);
+  if (found == bounds_.end()) return mask;
+  const Expr elements = found->second;
+  const Expr inside = (i64(0) <= index) & (index < elements);
+  const bool masked = mask.id != kNone;
+  check(masked ? inside | !mask : inside,
+        "check_bounds: a kernel touches element {value} of a buffer of {bound}", index, elements);
+  return masked ? mask & inside : inside;
+}
+
 Expr Builder::load(int buffer, Expr base, Expr stride, Expr mask) {
+  if (bounds_.contains(buffer)) mask = guard(buffer, base + stride * lane_counter(), mask);
   const Buffer& b = buffer_of(buffer);
   Node node = leaf(Op::load, b.dtype);
   node.index = buffer;
@@ -193,6 +214,7 @@ Expr Builder::load(int buffer, Expr base, Expr stride, Expr mask) {
 }
 
 Expr Builder::gather(int buffer, Expr index, Expr mask) {
+  mask = guard(buffer, index, mask);
   const Buffer& b = buffer_of(buffer);
   Node node = leaf(Op::gather, b.dtype);
   node.index = buffer;
@@ -202,6 +224,7 @@ Expr Builder::gather(int buffer, Expr index, Expr mask) {
 }
 
 void Builder::store(int buffer, Expr base, Expr stride, Expr value, Expr mask, bool streaming) {
+  if (bounds_.contains(buffer)) mask = guard(buffer, base + stride * lane_counter(), mask);
   Node node = leaf(Op::store, buffer_of(buffer).dtype);
   internal_check(value.dtype() == node.dtype, "a stored value has another dtype than the buffer");
   node.index = buffer;
@@ -214,6 +237,7 @@ void Builder::store(int buffer, Expr base, Expr stride, Expr value, Expr mask, b
 }
 
 void Builder::scatter(int buffer, Expr index, Expr value, Expr mask) {
+  mask = guard(buffer, index, mask);
   Node node = leaf(Op::scatter, buffer_of(buffer).dtype);
   internal_check(value.dtype() == node.dtype, "a stored value has another dtype than the buffer");
   node.index = buffer;
@@ -230,6 +254,7 @@ int Builder::local(DType dtype, Expr size) {
   kernel_.buffers.push_back({dtype, false, true, -1});
   internal_check(scopes_.size() == 1, "a local array is declared outside of loops and lanes");
   add(node, Place::here);
+  if (!bounds_.empty()) bound(node.index, size);
   return node.index;
 }
 

@@ -60,6 +60,10 @@ class Builder {
   void scatter(int buffer, Expr index, Expr value, Expr mask = {});
   int local(DType dtype, Expr size);
   void check(Expr ok, std::string message, Expr value, Expr bound);
+  /// From here on every access to the buffer is checked against its number of elements, and one
+  /// that fails is not made. For the flag check_bounds; block-local arrays follow when any buffer
+  /// is bounded.
+  void bound(int buffer, Expr elements);
 
   // Regions: begin, emit the body, end. The counter is what begin returns.
   Expr begin_loop(Expr extent, std::vector<Accumulator> accumulators = {});
@@ -76,6 +80,9 @@ class Builder {
   bool is_constant(Expr x, double value) const;
 
  private:
+  Expr guard(int buffer, Expr index, Expr mask);
+  Expr lane_counter();
+
   // Where a new node goes.
   enum class Place {
     hoisted,  ///< pure: into the outermost scope that sees its operands, once
@@ -111,6 +118,7 @@ class Builder {
   bool integer_constant(Id id, std::int64_t* value) const;
 
   Kernel kernel_;
+  std::unordered_map<int, Expr> bounds_;  ///< elements of the buffers that are checked
   std::vector<Scope> scopes_;
   std::vector<int> home_;    ///< the region in which a node's value can be used
   std::vector<int> parent_;  ///< the enclosing region of each region

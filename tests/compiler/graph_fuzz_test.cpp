@@ -16,14 +16,15 @@ bool close(const Array& got, const Array& wanted, DType dtype) {
   return allclose(got, wanted, tolerance, tolerance, true);
 }
 
-void run(unsigned seed, DType dtype, bool fuse) {
+void run(unsigned seed, DType dtype, bool fuse, bool check_bounds = false) {
   RandomGraph graph(seed, dtype);
   INFO("seed " << seed << " dtype " << name_of(dtype) << " fuse " << fuse << "\n" << graph.text());
   std::vector<Array> results;
   try {
-    const Function f =
-        function(graph.inputs, graph.outputs(),
-                 {.on_unused = OnUnused::ignore, .config = current_config().with("fuse", fuse)});
+    const Function f = function(
+        graph.inputs, graph.outputs(),
+        {.on_unused = OnUnused::ignore,
+         .config = current_config().with("fuse", fuse).with("check_bounds", check_bounds)});
     const Outputs outputs = f.call(graph.arguments);
     results.assign(outputs.begin(), outputs.end());
   } catch (const Error& error) {
@@ -42,5 +43,6 @@ TEST_CASE("random graphs compute what the references of their ops do") {
   for (unsigned seed = 0; seed < 400; ++seed) {
     run(seed, seed % 3 == 0 ? DType::float32 : DType::float64, true);
     if (seed % 5 == 0) run(seed, DType::float64, false);
+    if (seed % 4 == 0) run(seed, DType::float64, true, true);
   }
 }
