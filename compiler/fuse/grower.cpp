@@ -10,8 +10,6 @@ namespace {
 /// From this many scalar operations an element on, computing a value again costs more than
 /// reading it.
 constexpr int kExpensive = 6;
-/// Distinct operands of one kernel, so that its arguments fit every launch interface.
-constexpr std::size_t kOperandLimit = 32;
 constexpr std::size_t kSearchLimit = 2000;
 
 std::vector<int> fold_axes(const Node* fold) {

@@ -154,7 +154,10 @@ Scheduled schedule_map(const Group& group, const Shapes& shapes, const ScheduleT
   const std::vector<DomainLoop>& loops = lowering.loops();
   std::vector<bool> running(loops.size(), false);
   const auto store_all = [&] {
-    for (const Variable& output : group.outputs) lowering.store(output, lowering.aligned(output));
+    // All values before the first store: an output may take over the memory of any operand.
+    std::vector<Expr> values;
+    for (const Variable& output : group.outputs) values.push_back(lowering.aligned(output));
+    for (std::size_t i = 0; i < values.size(); ++i) lowering.store(group.outputs[i], values[i]);
   };
   lowering.hoist(running);
   if (loops.empty()) {
