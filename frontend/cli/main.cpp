@@ -1,13 +1,20 @@
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "croton/cache.h"
 #include "croton/config.h"
+#include "croton/context.h"
+#include "croton/op_list.h"
 
 namespace {
 
@@ -78,6 +85,73 @@ void run_flags(bool as_json) {
   }
 }
 
+/// `croton cache`: the compiled kernels on disk.
+void list_kernels() {
+  const std::vector<CachedKernel> entries = list_cache();
+  std::int64_t bytes = 0;
+  for (const CachedKernel& entry : entries) {
+    bytes += entry.bytes;
+    fmt::print("{}  {:>9} bytes  {:%Y-%m-%d %H:%M}  {}\n", entry.file, entry.bytes,
+               fmt::localtime(static_cast<std::time_t>(entry.last_used)),
+               entry.made_for.empty() ? "(damaged)" : entry.made_for);
+  }
+  fmt::print("{} entries, {} bytes in {}\n", entries.size(), bytes, cache_folder());
+}
+
+/// `croton cache prune [SIZE]`: SIZE as for the flag cache_max_bytes, which is the default.
+void prune_kernels(const std::string& size) {
+  Config config = current_config();
+  if (!size.empty()) config = config.with("cache_max_bytes", size);
+  const std::int64_t bytes = config.cache_max_bytes();
+  if (size.empty() && bytes == 0) {
+    fmt::print("cache_max_bytes=0 sets no limit: nothing to delete\n");
+    return;
+  }
+  fmt::print("deleted {} entries of {}\n", prune_cache(bytes), cache_folder());
+}
+
+/// "bool, all floats": names, or a word for all of a kind.
+std::string dtypes_text(const std::vector<DType>& dtypes) {
+  if (dtypes.size() == kDTypeCount) return "any";
+  const auto count = [&](auto is) {
+    return static_cast<std::size_t>(std::count_if(dtypes.begin(), dtypes.end(), is));
+  };
+  const bool all_integers = count(is_integer) == 8, all_floats = count(is_float) == 4;
+  std::vector<std::string_view> words;
+  for (const DType t : dtypes) {
+    if (!(all_integers && is_integer(t)) && !(all_floats && is_float(t)))
+      words.push_back(name_of(t));
+  }
+  if (all_integers) words.push_back("integers");
+  if (all_floats) words.push_back("floats");
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+/// `croton ops`: every op with its form, the dtypes that it takes, and what it does.
+void print_ops(bool as_json) {
+  const std::vector<OpInfo> ops = all_ops();
+  if (as_json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const OpInfo& op : ops) {
+      std::vector<std::string> dtypes;
+      for (const DType t : op.dtypes) dtypes.emplace_back(name_of(t));
+      list.push_back({{"name", op.name},
+                      {"form", op.form},
+                      {"dtypes", dtypes},
+                      {"differentiable", op.differentiable},
+                      {"doc", op.doc}});
+    }
+    fmt::print("{}\n", list.dump(2));
+    return;
+  }
+  for (const OpInfo& op : ops) {
+    const std::string dtypes = dtypes_text(op.dtypes);
+    fmt::print("{}  ({}{}{}{})\n", op.name, op.form, dtypes.empty() ? "" : "; ", dtypes,
+               op.differentiable ? "; differentiable" : "");
+    print_wrapped(op.doc, 4, 92);
+  }
+}
+
 /// Each command is a subcommand whose callback is one function.
 int run(int argc, char** argv) {
   CLI::App app("Shows how Croton is set up here.", "croton");
@@ -87,6 +161,28 @@ int run(int argc, char** argv) {
   CLI::App* flags = app.add_subcommand("flags", "Print every flag, its value and its source");
   flags->add_flag("--json", as_json, "Print JSON");
   flags->callback([&] { run_flags(as_json); });
+
+  CLI::App* devices =
+      app.add_subcommand("devices", "Print devices, libraries and the bound contexts");
+  devices->callback([] { fmt::print("{}", describe_devices()); });
+
+  CLI::App* cache =
+      app.add_subcommand("cache", "List, prune or clear the compiled kernels on disk");
+  cache->require_subcommand(0, 1);
+  cache->add_subcommand("list", "List them, latest used first");
+  std::string size;
+  CLI::App* prune = cache->add_subcommand("prune", "Delete the oldest until SIZE is left");
+  prune->add_option("SIZE", size, "Bytes, or a number with K, M, G; cache_max_bytes if not given");
+  CLI::App* clear = cache->add_subcommand("clear", "Delete all");
+  cache->callback([&] {
+    if (*prune) return prune_kernels(size);
+    if (*clear) return fmt::print("deleted {} entries of {}\n", clear_cache(), cache_folder());
+    list_kernels();
+  });
+
+  CLI::App* ops = app.add_subcommand("ops", "Print every op");
+  ops->add_flag("--json", as_json, "Print JSON");
+  ops->callback([&] { print_ops(as_json); });
 
   try {
     app.parse(argc, argv);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "croton/array.h"
+#include "croton/cache.h"
 #include "croton/config.h"
 #include "croton/context.h"
 #include "croton/dtype.h"
@@ -13,6 +14,7 @@
 #include "croton/math.h"
 #include "croton/nn.h"
 #include "croton/numpy_io.h"
+#include "croton/op_list.h"
 #include "croton/printing.h"
 #include "croton/random.h"
 #include "croton/random_arrays.h"
