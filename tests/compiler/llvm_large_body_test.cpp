@@ -97,10 +97,7 @@ TEST_CASE("large bodies of all widths of element") {
       module.run(0, {y, y}, {n});
       bool right = y[n] == static_cast<T>(n);
       for (std::int64_t i = 0; i < n; ++i) {
-        T x = static_cast<T>(i);
-        for (int k = 0; k < kRounds; ++k) {
-          x = static_cast<T>((x ^ static_cast<T>(x * 5u)) + static_cast<T>(k + 1));
-        }
+        auto x = static_cast<T>(stir(static_cast<std::uint64_t>(i)));
         right = right && y[i] == x;
       }
       CHECK(right);
