@@ -53,6 +53,7 @@ class Emitter {
     int width = 0;        ///< elements of a vector
     std::string counter;  ///< of the first lane
     std::string mask;     ///< which lanes exist; empty: all
+    std::string rest;     ///< how many lanes the mask has, where it is that of the rest
     std::string full;     ///< with a mask: a bit that says whether it has all lanes; may be empty
   };
 
@@ -137,6 +138,8 @@ class Emitter {
   void emit_check(Id id);
   std::string scalar_load(int buffer, const std::string& index, Id mask);
   void scalar_store(int buffer, const std::string& index, const std::string& value, Id mask);
+  bool copies_rest(DType t, const std::string& mask) const;
+  void copy_rest(DType t, const std::string& to, const std::string& from);
   std::string vector_load(int buffer, const std::string& pointer, const std::string& mask);
   void vector_store(int buffer, const std::string& pointer, const std::string& value,
                     const std::string& mask, bool streaming);
@@ -235,6 +238,7 @@ class Emitter {
   Lanes lanes_;
   bool streams_ = false;
   bool sink_ = false;
+  bool rest_ = false;
   bool frees_ = false;
 };
 

@@ -12,6 +12,9 @@ using kernel::Op;
 
 namespace {
 
+/// The largest vector without masks: 64 lanes of 256-bit machines, 32 of 128-bit ones.
+constexpr int kRestBytes = 256;
+
 /// No store beside the usual ones is wider than a cache line.
 int streaming_alignment(std::size_t bytes) { return bytes < 64 ? static_cast<int>(bytes) : 64; }
 
@@ -84,6 +87,23 @@ void Emitter::scalar_store(int buffer, const std::string& index, const std::stri
 
 // ---- Vectors ----
 
+/// Does the rest of a lanes go through memory of its own? Where the machine has no masked access of
+/// this width LLVM makes a branch for each lane, which takes long to compile and to run.
+bool Emitter::copies_rest(DType t, const std::string& mask) const {
+  if (mask.empty() || mask != lanes_.mask || lanes_.rest.empty()) return false;
+  return target_.vector_bits < (size_of(t) < 4 ? 512 : 256);
+}
+
+void Emitter::copy_rest(DType t, const std::string& to, const std::string& from) {
+  if (!rest_) {
+    frames_[0].body += fmt::format("  %rest = alloca [{} x i8], align 64\n", kRestBytes);
+  }
+  rest_ = true;
+  module_.declarations.insert("declare ptr @memcpy(ptr, ptr, i64) nounwind\n");
+  std::string bytes = op("mul i64 {}, {}", lanes_.rest, size_of(t));
+  line("  call ptr @memcpy(ptr {}, ptr {}, i64 {})\n", to, from, bytes);
+}
+
 std::string Emitter::vector_load(int buffer, const std::string& pointer, const std::string& mask) {
   DType t = kernel_.buffers[buffer].dtype;
   int width = lanes_.width;
@@ -91,6 +111,10 @@ std::string Emitter::vector_load(int buffer, const std::string& pointer, const s
   std::string value;
   if (mask.empty()) {
     value = op("load {}, ptr {}, align {}{}", full, pointer, size_of(t), invariant(buffer));
+  } else if (copies_rest(t, mask)) {
+    line("  store {} zeroinitializer, ptr %rest, align 64\n", full);
+    copy_rest(t, "%rest", pointer);
+    value = op("load {}, ptr %rest, align 64", full);
   } else {
     value =
         op("call {} @llvm.masked.load.{}.p0(ptr {}, i32 {}, {} {}, {} zeroinitializer)", full,
@@ -105,6 +129,11 @@ void Emitter::vector_store(int buffer, const std::string& pointer, const std::st
   int width = lanes_.width;
   std::string full = type(element_type(buffer), width);
   std::string stored = storable(t, width, value);
+  if (copies_rest(t, mask)) {
+    line("  store {} {}, ptr %rest, align 64\n", full, stored);
+    copy_rest(t, pointer, "%rest");
+    return;
+  }
   // Of a loop that masks each vector, most are whole: an ordinary store then, or a streaming one.
   bool branch = !mask.empty() && mask == lanes_.mask && !lanes_.full.empty();
   std::string whole, part, stored_label;

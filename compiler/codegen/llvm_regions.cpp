@@ -181,6 +181,7 @@ Emitter::Incoming Emitter::emit_lanes_body(Id id, const LanesText& lanes, bool t
   top().label = tail ? lanes.tail : lanes.main;
   at_ = depth();
   lanes_.counter = tail ? lanes.whole : lanes.counter;
+  lanes_.rest = tail ? lanes.rest : "";
   lanes_.mask = tail ? tail_mask(lanes) : lanes.masked ? loop_mask(lanes) : "";
   if (lane_index_used_[id]) {
     std::string first = splat(lanes_.counter, "i64", lanes_.width);

@@ -42,6 +42,23 @@ class JitModule {
   std::vector<CpuKernel> entries_;
 };
 
+/// This machine, and the narrower ones that it can play.
+inline std::vector<TargetInfo> targets() {
+  TargetInfo target = host_target();
+  std::vector<TargetInfo> all = {target};
+#if defined(__x86_64__)
+  if (target.vector_bits > 256) {
+    target.vector_bits = 256;
+    target.cpu = "x86-64-v3";
+    all.push_back(target);
+  }
+  target.vector_bits = 128;
+  target.cpu = "x86-64";
+  all.push_back(target);
+#endif
+  return all;
+}
+
 /// Elements as their bits, zero-extended, in an array of elements of `size` bytes.
 inline std::vector<std::uint8_t> pack(const std::vector<std::uint64_t>& values, std::size_t size) {
   std::vector<std::uint8_t> bytes(values.size() * size + 1);

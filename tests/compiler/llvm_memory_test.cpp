@@ -45,7 +45,7 @@ Kernel copy_kernel(DType t, std::int64_t stride_in, std::int64_t stride_out, int
 }
 
 template <class T>
-void check_copies(DType t) {
+void check_copies(DType t, const TargetInfo& target) {
   const std::vector<std::int64_t> strides = {1, 0, -1, 2, 3, kDynamic};
   std::vector<Kernel> kernels;
   for (std::int64_t in : strides) {
@@ -53,7 +53,7 @@ void check_copies(DType t) {
       if (out != 0) kernels.push_back(copy_kernel(t, in, out, kernels.size() % 2 ? 4 : 1));
     }
   }
-  JitModule module(kernels);
+  JitModule module(kernels, target);
   for (std::int64_t n : lengths()) {
     std::size_t which = 0;
     for (std::int64_t in : strides) {
@@ -77,10 +77,12 @@ void check_copies(DType t) {
 }  // namespace
 
 TEST_CASE("copies with all strides") {
-  check_copies<std::int8_t>(DType::int8);
-  check_copies<std::uint16_t>(DType::float16);
-  check_copies<float>(DType::float32);
-  check_copies<double>(DType::float64);
+  for (const TargetInfo& target : croton::test::targets()) {
+    check_copies<std::int8_t>(DType::int8, target);
+    check_copies<std::uint16_t>(DType::float16, target);
+    check_copies<float>(DType::float32, target);
+    check_copies<double>(DType::float64, target);
+  }
 }
 
 TEST_CASE("bool copies normalise to 0 and 1") {

@@ -106,7 +106,7 @@ bool same(T a, T b) {
 }
 
 template <class T>
-void check_folds(DType t, const std::vector<Fold>& folds) {
+void check_folds(DType t, const std::vector<Fold>& folds, const TargetInfo& target) {
   std::int64_t w = host_target().lanes();
   std::vector<Shape> shapes = {Shape::lanes, Shape::lanes4, Shape::loop, Shape::loop_in_lanes,
                                Shape::lanes_in_loop};
@@ -114,7 +114,7 @@ void check_folds(DType t, const std::vector<Fold>& folds) {
   for (Fold fold : folds) {
     for (Shape shape : shapes) kernels.push_back(fold_kernel(fold, t, shape));
   }
-  JitModule module(kernels);
+  JitModule module(kernels, target);
   for (std::int64_t n :
        {std::int64_t{0}, std::int64_t{1}, w - 1, w, w + 1, 4 * w, 4 * w + 5, std::int64_t{1000}}) {
     for (bool with_nan : {false, true}) {
@@ -152,19 +152,25 @@ const std::vector<Fold> kNumeric = {Fold::sum, Fold::prod,   Fold::min,
 }  // namespace
 
 TEST_CASE("folds of floats") {
-  check_folds<float>(DType::float32, kNumeric);
-  check_folds<double>(DType::float64, kNumeric);
+  for (const TargetInfo& target : croton::test::targets()) {
+    check_folds<float>(DType::float32, kNumeric, target);
+    check_folds<double>(DType::float64, kNumeric, target);
+  }
 }
 
 TEST_CASE("folds of integers") {
-  check_folds<std::int8_t>(DType::int8, kNumeric);
-  check_folds<std::uint16_t>(DType::uint16, kNumeric);
-  check_folds<std::int32_t>(DType::int32, kNumeric);
-  check_folds<std::int64_t>(DType::int64, kNumeric);
-  check_folds<std::uint64_t>(DType::uint64, kNumeric);
+  check_folds<std::int8_t>(DType::int8, kNumeric, host_target());
+  check_folds<std::uint16_t>(DType::uint16, kNumeric, host_target());
+  check_folds<std::int32_t>(DType::int32, kNumeric, host_target());
+  check_folds<std::int64_t>(DType::int64, kNumeric, host_target());
+  check_folds<std::uint64_t>(DType::uint64, kNumeric, host_target());
 }
 
-TEST_CASE("folds of bools") { check_folds<std::uint8_t>(DType::boolean, {Fold::any, Fold::all}); }
+TEST_CASE("folds of bools") {
+  for (const TargetInfo& target : croton::test::targets()) {
+    check_folds<std::uint8_t>(DType::boolean, {Fold::any, Fold::all}, target);
+  }
+}
 
 TEST_CASE("a loop folds in order from its start value") {
   Builder b;
