@@ -1,12 +1,14 @@
 #include "compiler/passes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "compiler/graph/op.h"
+#include "config/nearest_name.h"
 #include "croton/error.h"
 
 namespace croton {
@@ -89,13 +91,30 @@ constexpr Pass kPipeline[] = {
 
 std::span<const Pass> pipeline() { return kPipeline; }
 
+bool wants_dump(const CompileContext& context, std::string_view place) {
+  const std::string& wanted = context.config.dump();
+  return context.dump && (wanted == "all" || wanted == "after:" + std::string(place));
+}
+
+namespace {
+
+void check_dump(const std::string& wanted) {
+  if (wanted.empty() || wanted == "all") return;
+  std::vector<std::string> places{"after:build", "after:fuse", "after:plan"};
+  for (const Pass& pass : pipeline()) places.push_back(std::string("after:") + pass.name);
+  if (std::find(places.begin(), places.end(), wanted) != places.end()) return;
+  throw ConfigError(
+      fmt::format("[dump] got '{}', which is no place in the compiler{}; there are: "
+                  "all, {}",
+                  wanted, did_you_mean(wanted, places), fmt::join(places, ", ")));
+}
+
+}  // namespace
+
 FunctionGraph optimize(FunctionGraph function, const CompileContext& context) {
-  const std::string wanted = context.config.dump();
+  check_dump(context.config.dump());
   const auto dump = [&](const std::string& pass) {
-    const std::string& key = "after:" + pass;
-    if (context.dump && (wanted == key || wanted == "all")) {
-      context.dump(pass, to_text(function.graph));
-    }
+    if (wants_dump(context, pass)) context.dump(pass, to_text(function.graph));
   };
   dump("build");
   const bool fast_compile = context.config.mode() == Mode::fast_compile;

@@ -17,6 +17,9 @@ struct Pass {
 
 std::span<const Pass> pipeline();
 
+/// Whether the flag `dump` asks for the text at this place: a pass, "build", "fuse" or "plan".
+bool wants_dump(const CompileContext& context, std::string_view place);
+
 /// Ops that lower themselves to smaller ones are replaced by them.
 Graph expand(const Graph& graph, const CompileContext& context);
 /// Each node gets a context, and transfers go where values cross between contexts.

@@ -177,7 +177,13 @@ Function function(const std::vector<Variable>& inputs, const OutputList& outputs
   FunctionMaker maker(inputs, outputs, options, config, loc);
   const std::shared_ptr<Runtime> runtime = default_runtime();
   CompileContext context{config, runtime->default_context(),
-                         [&](const std::string& name) { return runtime->target(name); },
+                         [&](const std::string& name) {
+                           TargetInfo target = runtime->target(name);
+                           if (config.vector_bits() != 0 && target.backend == Backend::cpu) {
+                             target.vector_bits = static_cast<int>(config.vector_bits());
+                           }
+                           return target;
+                         },
                          [](const std::string& pass, const std::string& text) {
                            std::cerr << "after " << pass << ":\n" << text << '\n';
                          }};

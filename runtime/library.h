@@ -29,6 +29,8 @@ class PreparedCall {
   virtual std::size_t workspace() const { return 0; }
   /// Estimated cost in scalar operations, like Step::work.
   virtual std::int64_t work() const { return 0; }
+  /// The step asks for results that do not depend on the number of threads.
+  bool one_thread = false;
   /// operands: outputs, then inputs. `threads` is how many it may use; `queue` is the native
   /// stream of a device that has one.
   virtual void run(void* const* operands, void* workspace, int threads, void* queue) const = 0;

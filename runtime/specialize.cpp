@@ -226,6 +226,7 @@ class Specialiser {
     const std::string reason = function->unsupported(step.attrs, operands);
     if (!reason.empty()) throw CallError(reason);
     s.call = function->prepare(step.attrs, operands);
+    s.call->one_thread = step.attrs.integer_or("deterministic", 0) != 0;
     total_work_ += s.call->work();
     if (s.call->work() >= kParallelWork) out_.uses_threads = true;
     if (s.call->workspace() > 0) {

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <queue>
 
@@ -103,8 +106,24 @@ void set_outputs(Group& group, int id, const FusionGraph& fusion) {
 
 }  // namespace
 
-std::vector<Group> fuse(const Graph& graph, const Shapes& shapes, bool fuse) {
+std::string to_text(const std::vector<Group>& groups) {
+  static constexpr const char* kKinds[] = {"map",     "row",  "reduce", "kernel",
+                                           "library", "copy", "view"};
+  std::string text;
+  for (const Group& group : groups) {
+    std::vector<std::string> names;
+    for (const Node* node : group.nodes) names.push_back(node->op->name);
+    text += fmt::format("{} @{}: {} -> {} output{}\n", kKinds[static_cast<int>(group.kind)],
+                        *group.context, fmt::join(names, " "), group.outputs.size(),
+                        group.outputs.size() == 1 ? "" : "s");
+  }
+  return text;
+}
+
+std::vector<Group> fuse(const Graph& graph, const Shapes& shapes, bool fuse,
+                        const Explain& explain) {
   FusionGraph fusion(graph, shapes);
+  fusion.explain = explain;
   std::vector<Group> groups;
   for (int i = static_cast<int>(fusion.order.size()) - 1; i >= 0; --i) {
     const Node* node = fusion.order[i];

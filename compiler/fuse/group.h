@@ -3,6 +3,7 @@
 // results), one library call, one copy, or one view.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -49,7 +50,13 @@ inline constexpr std::size_t kGroupLimit = 256;
 
 /// The groups of a graph in an order in which each comes after those that it needs. Every node but
 /// leaves is in one group, except index maps and constants' casts that each user computes itself.
-/// With `fuse` false each node is a group of its own.
-std::vector<Group> fuse(const Graph& graph, const Shapes& shapes, bool fuse);
+/// With `fuse` false each node is a group of its own. `explain` takes, for each value that a group
+/// reads from memory though it could have been computed there, the reason.
+using Explain = std::function<void(const Node& producer, const Node& root, const char* reason)>;
+std::vector<Group> fuse(const Graph& graph, const Shapes& shapes, bool fuse,
+                        const Explain& explain = {});
+
+/// One line a group: its kind, members and outputs.
+std::string to_text(const std::vector<Group>& groups);
 
 }  // namespace croton

@@ -163,12 +163,17 @@ bool Grower::can_be_output(const Node* node, const std::vector<int>& axes) const
   return true;
 }
 
+bool Grower::refuse(const Node* producer, const char* reason) const {
+  if (fusion_.explain) fusion_.explain(*producer, *group().nodes.front(), reason);
+  return false;
+}
+
 bool Grower::try_join(int number) {
   const Node* node = fusion_.order[number];
-  if (fusion_.group_of[number] >= 0 || !is_fusible(node) || node->op->form == OpForm::leaf) {
-    return false;
-  }
-  if (node->context != group().context) return false;
+  if (fusion_.group_of[number] == id_ || node->op->form == OpForm::leaf) return false;
+  if (!is_fusible(node)) return refuse(node, "it has a kernel or a library call of its own");
+  if (fusion_.group_of[number] >= 0) return refuse(node, "it belongs to another kernel already");
+  if (node->context != group().context) return refuse(node, "it runs on another context");
 
   std::vector<int> axes;
   bool aligned = true;
@@ -195,17 +200,25 @@ bool Grower::try_join(int number) {
   }
   const bool wanted = outside || fusion_.is_output[number];
   if (!aligned) {
-    if (wanted || reduces(node, fusion_.shapes) || node->op->cost >= kExpensive) return false;
+    if (wanted || reduces(node, fusion_.shapes) || node->op->cost >= kExpensive) {
+      return refuse(node, "it is read at other places than where it would be computed");
+    }
     group().displaced.insert(node);
     return true;
   }
-  if (wanted && !can_be_output(node, axes)) return false;
-  if (outside && path_leads_back(number, id_)) return false;
+  if (wanted && !can_be_output(node, axes)) {
+    return refuse(node, "others need it too, and it does not span the domain");
+  }
+  if (outside && path_leads_back(number, id_)) {
+    return refuse(node, "others need it to compute what this kernel reads");
+  }
   if (reduces(node, fusion_.shapes)) {
-    if (!join_fold(node, axes)) return false;
+    if (!join_fold(node, axes)) {
+      return refuse(node, "its reduction does not run along the rows of this kernel");
+    }
   } else if (node->op->cost >= kExpensive && !can_be_output(node, axes) &&
              !follows_fold(node, axes)) {
-    return false;  // would be computed again and again
+    return refuse(node, "it would be computed again for each element");
   }
   group().axes.emplace(node, std::move(axes));
   return true;

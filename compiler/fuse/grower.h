@@ -18,6 +18,7 @@ struct FusionGraph {
   std::vector<std::vector<int>> users;
   std::vector<bool> is_output;
   std::vector<int> group_of;  ///< -1: none yet
+  Explain explain;
 };
 
 /// Whether the node can share a kernel with others at all.
@@ -42,6 +43,7 @@ class Grower {
   /// The axes of a member's operand in terms of the domain; false when it is read elsewhere.
   bool operand_axes(const Node* user, int operand, std::vector<int>& axes) const;
   bool try_join(int producer);
+  bool refuse(const Node* producer, const char* reason) const;
   bool join_fold(const Node* fold, const std::vector<int>& axes);
   bool covers_domain(const std::vector<int>& axes) const;
   bool can_be_output(const Node* node, const std::vector<int>& axes) const;

@@ -10,6 +10,7 @@
 #include "compiler/fuse/group.h"
 #include "compiler/fuse/schedule.h"
 #include "compiler/graph/op.h"
+#include "compiler/passes.h"
 #include "compiler/plan/shapes.h"
 #include "croton/error.h"
 #include "runtime/shared_state.h"
@@ -229,6 +230,7 @@ void PlanBuilder::add_group(const Group& group) {
       step.kind = Step::Kind::library;
       step.name = node.op->name;
       step.attrs = node.attrs();
+      if (context_.config.deterministic()) step.attrs.set("deterministic", std::int64_t{1});
       for (std::size_t k = 0; k < node.outputs.size(); ++k) {
         step.slots.push_back(new_slot(node.out(static_cast<int>(k)), step.context));
       }
@@ -319,7 +321,17 @@ Plan PlanBuilder::run() {
   context_number(context_.default_context);
   find_results();
   const bool fuse_kernels = context_.config.fuse() && context_.config.mode() != Mode::fast_compile;
-  for (const Group& group : fuse(function_.graph, *shapes_, fuse_kernels)) add_group(group);
+  std::string reasons;
+  Explain explain;
+  if (wants_dump(context_, "fuse")) {
+    explain = [&](const Node& producer, const Node& root, const char* reason) {
+      reasons += fmt::format("  {} ({}) is not computed in the kernel of {}: {}\n",
+                             producer.op->name, to_text(producer.loc), root.op->name, reason);
+    };
+  }
+  const std::vector<Group> groups = fuse(function_.graph, *shapes_, fuse_kernels, explain);
+  if (explain) context_.dump("fuse", to_text(groups) + reasons);
+  for (const Group& group : groups) add_group(group);
   for (std::size_t i = 0; i < function_.graph.outputs.size(); ++i) {
     const int slot = slot_of(function_.graph.outputs[i], 0);
     if (i < function_.user_outputs) {
@@ -337,6 +349,7 @@ Plan PlanBuilder::run() {
   }
   add_modules();
   plan_.checks = shapes_->checks();
+  if (wants_dump(context_, "plan")) context_.dump("plan", to_text(plan_));
   return std::move(plan_);
 }
 

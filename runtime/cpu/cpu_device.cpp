@@ -67,7 +67,7 @@ class CpuQueue final : public Queue {
   }
 
   void call(const PreparedCall& call, void* const* operands, void* workspace) override {
-    call.run(operands, workspace, threads_.share(), nullptr);
+    call.run(operands, workspace, call.one_thread ? 1 : threads_.share(), nullptr);
   }
   void copy(void* target, const void* source, std::size_t bytes) override {
     std::memcpy(target, source, bytes);

@@ -82,7 +82,7 @@ TEST_CASE("with gives a changed copy and leaves the original", "[config]") {
 
 TEST_CASE("values of each type are read, and refused with what is allowed", "[config]") {
   for (const char* yes : {"on", "true", "True", "1"})
-    CHECK(Config().with("profile", yes).profile());
+    CHECK(Config().with("deterministic", yes).deterministic());
   for (const char* no : {"off", "false", "False", "0"})
     CHECK_FALSE(Config().with("fuse", no).fuse());
   CHECK(error("fuse=yes") ==
