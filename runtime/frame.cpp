@@ -29,8 +29,9 @@ class Frame::Segment final : public Job {
     } catch (...) {
       frame_.fail();
     }
-    // Last: from here on the frame may be in use by another call.
-    if (frame_.running_.fetch_sub(1, std::memory_order_acq_rel) == 1) frame_.running_.notify_all();
+    // The last touch: once the lock is free again the frame may belong to another call.
+    const std::lock_guard hold(frame_.mutex_);
+    if (--frame_.running_ == 0) frame_.ended_.notify_one();
   }
 
  private:
@@ -180,7 +181,7 @@ void Frame::await(std::int32_t step) const {
 }
 
 void Frame::fail() noexcept {
-  const std::lock_guard hold(failure_mutex_);
+  const std::lock_guard hold(mutex_);
   if (!failure_) failure_ = std::current_exception();
   failed_.store(true, std::memory_order_release);
 }
@@ -221,16 +222,16 @@ void Frame::run_on_workers(std::mutex& post_mutex) {
   }
   failed_.store(false, std::memory_order_relaxed);
   failure_ = nullptr;
-  running_.store(static_cast<std::int32_t>(segments_.size()), std::memory_order_release);
+  running_ = static_cast<std::int32_t>(segments_.size());
   {
     // All workers must see the calls in one order, or two calls could wait for each other.
     const std::lock_guard hold(post_mutex);
     for (const auto& segment : segments_)
       bound.contexts[at(segment->context())]->post(segment.get());
   }
-  for (std::int32_t n = running_.load(std::memory_order_acquire); n != 0;
-       n = running_.load(std::memory_order_acquire)) {
-    running_.wait(n, std::memory_order_acquire);
+  {
+    std::unique_lock hold(mutex_);
+    ended_.wait(hold, [&] { return running_ == 0; });
   }
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }

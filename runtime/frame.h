@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -60,10 +61,11 @@ struct Frame {
   std::unique_ptr<std::atomic<std::uint32_t>[]> signals_;  ///< by step of the plan
   std::vector<std::unique_ptr<Event>> events_;
   std::vector<std::unique_ptr<Segment>> segments_;
-  std::atomic<std::int32_t> running_{0};
   std::atomic<bool> failed_{false};
-  std::mutex failure_mutex_;
+  std::mutex mutex_;          ///< of the two below
+  std::int32_t running_ = 0;  ///< segments
   std::exception_ptr failure_;
+  std::condition_variable ended_;
 };
 
 }  // namespace croton

@@ -81,7 +81,8 @@ void parallel_for(std::int64_t count, int threads, void (*body)(void*, std::int6
 int available_cores() { return std::max(omp_get_num_procs(), 1); }
 
 LibraryThreads::LibraryThreads(int threads) : before_(omp_get_max_threads()) {
-  if (lost_threads()) threads = 1;
+  // The thread sanitizer does not see how libraries order their threads.
+  if (lost_threads() || CROTON_TSAN != 0) threads = 1;
   if (threads > 1) note_threads();
   if (threads != before_) omp_set_num_threads(threads);
 }
