@@ -63,15 +63,15 @@ bool convert_exactly(const Array& value, DType dtype, Array& result) {
 Array Function::Impl::argument(const Arg& arg, std::size_t position) const {
   if (arg.kind_ == Arg::Kind::array) return arg.array_;
   const PlanInput& input = executable->plan().inputs[position];
-  const std::string title = input.name.empty()
-                                ? fmt::format("argument {}", position + 1)
-                                : fmt::format("argument {} ('{}')", position + 1, input.name);
+  const auto fail = [&](const std::string& what) {
+    throw CallError(fmt::format("[{}] argument {}{}: {}", name, position + 1,
+                                input.name.empty() ? "" : " ('" + input.name + "')", what));
+  };
   if (arg.kind_ == Arg::Kind::list) {
     if (arg.array_.dtype() == input.dtype) return arg.array_;
     Array result;
     if (convert_exactly(arg.array_, input.dtype, result)) return result;
-    throw CallError(fmt::format("[{}] {}: the numbers do not fit {} exactly", name, title,
-                                name_of(input.dtype)));
+    fail(fmt::format("the numbers do not fit {} exactly", name_of(input.dtype)));
   }
   const LiteralValue& value = arg.literal_;
   bool exact = true;
@@ -85,14 +85,14 @@ Array Function::Impl::argument(const Arg& arg, std::size_t position) const {
     exact = is_bool(value.kind);
   }
   if (!exact) {
-    throw CallError(fmt::format("[{}] {}: the number {} does not fit {} exactly", name, title,
-                                value.real, name_of(input.dtype)));
+    fail(fmt::format("the number {} does not fit {} exactly", value.real, name_of(input.dtype)));
   }
   try {
     return Array::full({}, value, input.dtype);
   } catch (const UserError& error) {
-    throw CallError(fmt::format("[{}] {}: {}", name, title, error.what()));
+    fail(error.what());
   }
+  return {};
 }
 
 Outputs Function::Impl::run(std::span<const Array> arguments,

@@ -121,9 +121,9 @@ void check_arguments(const BoundPlan& bound, std::span<const Array> arguments) {
   for (std::size_t i = 0; i < inputs.size(); ++i) check_argument(bound, i, arguments[i]);
 }
 
-std::vector<Array> placed_arguments(const BoundPlan& bound, std::span<const Array> arguments,
-                                    int& copied) {
-  std::vector<Array> placed(arguments.begin(), arguments.end());
+void placed_arguments(const BoundPlan& bound, std::span<const Array> arguments, int& copied,
+                      std::vector<Array>& placed) {
+  placed.assign(arguments.begin(), arguments.end());
   for (const BoundPlan::Second& s : bound.seconds) placed.push_back(arguments[at(s.input)]);
   for (std::size_t i = 0; i < placed.size(); ++i) {
     Array& a = placed[i];
@@ -146,11 +146,11 @@ std::vector<Array> placed_arguments(const BoundPlan& bound, std::span<const Arra
     }
     ++copied;
   }
-  return placed;
 }
 
-std::vector<std::int64_t> plan_key(const BoundPlan& bound, std::span<const Array> arguments) {
-  std::vector<std::int64_t> key;
+void plan_key(const BoundPlan& bound, std::span<const Array> arguments,
+              std::vector<std::int64_t>& key) {
+  key.clear();
   const auto append = [&](const Array& a, bool reads_value) {
     const ArrayImpl& impl = *ArrayAccess::impl(a);
     key.insert(key.end(), impl.shape.begin(), impl.shape.end());
@@ -162,7 +162,6 @@ std::vector<std::int64_t> plan_key(const BoundPlan& bound, std::span<const Array
   for (const std::int32_t s : bound.keyed_shareds) {
     append(bound.plan.shareds[at(s)]->value, bound.reads_value[bound.plan.inputs.size() + at(s)]);
   }
-  return key;
 }
 
 }  // namespace croton

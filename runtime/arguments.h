@@ -16,10 +16,11 @@ void check_arguments(const BoundPlan& bound, std::span<const Array> arguments);
 
 /// The arguments, contiguous and in the memory where the plan wants them, then those that it wants
 /// in a second one. `copied` says how many had to be copied for that.
-std::vector<Array> placed_arguments(const BoundPlan& bound, std::span<const Array> arguments,
-                                    int& copied);
+void placed_arguments(const BoundPlan& bound, std::span<const Array> arguments, int& copied,
+                      std::vector<Array>& placed);
 
-/// Sizes and values that decide which specialised plan is used.
-std::vector<std::int64_t> plan_key(const BoundPlan& bound, std::span<const Array> arguments);
+/// Sizes and values that decide which specialised plan is used, into `key`.
+void plan_key(const BoundPlan& bound, std::span<const Array> arguments,
+              std::vector<std::int64_t>& key);
 
 }  // namespace croton

@@ -81,7 +81,7 @@ struct Executable::Impl final : private ForkAware {
   Frame* take_frame(std::span<const Array> arguments);
   void give_back(Frame* frame) noexcept;
   void put_idle(Frame* frame) noexcept;
-  std::shared_ptr<Specialised> specialise(std::vector<std::int64_t> key);
+  std::shared_ptr<Specialised> specialise(const std::vector<std::int64_t>& key);
   void check_lost() const;
   void update(Frame& frame, std::span<const Array> arguments);
 
@@ -137,14 +137,14 @@ void Executable::Impl::give_back(Frame* frame) noexcept {
   }
 }
 
-std::shared_ptr<Specialised> Executable::Impl::specialise(std::vector<std::int64_t> key) {
+std::shared_ptr<Specialised> Executable::Impl::specialise(const std::vector<std::int64_t>& key) {
   for (const auto& s : specialised) {
     if (s->key == key) {
       s->last_used = ++clock;
       return s;
     }
   }
-  auto made = std::make_shared<Specialised>(*bound, std::move(key));
+  auto made = std::make_shared<Specialised>(*bound, key);
   ++specialisations;
   if (specialised.size() >= most_specialised) {
     specialised.erase(
@@ -158,9 +158,11 @@ std::shared_ptr<Specialised> Executable::Impl::specialise(std::vector<std::int64
 
 /// A frame for shapes other than those of the latest call, or for a second thread.
 Frame* Executable::Impl::take_frame(std::span<const Array> arguments) {
-  std::vector<std::int64_t> key = plan_key(*bound, arguments);
+  // Keeps its memory from call to call.
+  thread_local std::vector<std::int64_t> key;
+  plan_key(*bound, arguments, key);
   const std::lock_guard hold(mutex);
-  const std::shared_ptr<Specialised> s = specialise(std::move(key));
+  const std::shared_ptr<Specialised> s = specialise(key);
   last_made_or_used = s;
   if (!s->idle.empty()) {
     Frame* frame = s->idle.back().release();
@@ -212,13 +214,23 @@ void Executable::Impl::update(Frame& frame, std::span<const Array> arguments) {
 void Executable::Impl::run(std::span<const Array> arguments, std::span<Array> results) {
   SharedLocks locks(shareds);
   if (!shareds.empty()) check_lost();
+  struct Guard {
+    Impl& impl;
+    std::vector<Array>& placed;
+    Frame* frame;
+    ~Guard() {
+      placed.clear();
+      if (frame != nullptr) impl.give_back(frame);
+    }
+  };
   Frame* frame = latest.exchange(nullptr, std::memory_order_acquire);
-  std::vector<Array> placed;
+  thread_local std::vector<Array> placed;  // likewise; empty between calls
+  Guard guard{*this, placed, nullptr};
   if (frame == nullptr || !matches(*frame, arguments)) {
     if (frame != nullptr) put_idle(frame);
     check_arguments(*bound, arguments);
     int copied = 0;
-    placed = placed_arguments(*bound, arguments, copied);
+    placed_arguments(*bound, arguments, copied, placed);
     frame = take_frame(placed);
     arguments = placed;
     if (copied > 0) {
@@ -226,11 +238,7 @@ void Executable::Impl::run(std::span<const Array> arguments, std::span<Array> re
       copied_arguments += copied;
     }
   }
-  struct Guard {
-    Impl& impl;
-    Frame* frame;
-    ~Guard() { impl.give_back(frame); }
-  } guard{*this, frame};
+  guard.frame = frame;
   frame->prepare(arguments);
   frame->execute(runtime->post_mutex_);
   for (std::size_t o = 0; o < results.size(); ++o) {
