@@ -20,6 +20,8 @@ struct FunctionGraph {
   std::string name;
 };
 
+struct RewriteTrace;
+
 /// What the compiler must know of the world.
 struct CompileContext {
   Config config;
@@ -29,6 +31,8 @@ struct CompileContext {
   std::function<TargetInfo(const std::string& context)> target;
   /// Takes the text of a graph for the flag `dump`.
   std::function<void(const std::string& pass, const std::string& text)> dump;
+  /// In mode DEBUG: takes what passes and rules did; see compiler/rewrite/trace.h.
+  std::shared_ptr<RewriteTrace> trace = {};
 };
 
 /// The graph after all passes, as it is cut into kernels.

@@ -8,6 +8,9 @@
 #include <chrono>
 
 #include "compiler/graph/op.h"
+#include "compiler/rewrite/rewrite.h"
+#include "compiler/rewrite/selection.h"
+#include "compiler/rewrite/trace.h"
 #include "config/nearest_name.h"
 #include "croton/error.h"
 
@@ -82,7 +85,18 @@ Graph unshare(const Graph& graph, const CompileContext&) {
 namespace {
 
 constexpr Pass kPipeline[] = {
-    {"expand", "ops that stand for smaller ones become those", expand, true},
+    {"merge", "nodes that compute the same become one", merge, false},
+    {"canonicalize", "one form for each of many ways to write the same", canonicalize, false, true,
+     Precision::stabilising},
+    // Rules look for the same node on both sides of a pattern.
+    {"merge", "what became equal by that", merge, false},
+    {"stabilize", "forms that neither overflow nor cancel", stabilize, false, true,
+     Precision::stabilising},
+    // The patterns above are made of ops that this takes apart.
+    {"expand", "ops that stand for smaller ones become those", expand, true, false, Precision::rounding},
+    {"merge", "what the parts have in common", merge, false},
+    {"specialize", "calls of libraries take up what stands around them", specialize, false, true,
+     Precision::stabilising},
     {"place", "each node gets a context; transfers go between contexts", place, true},
     {"unshare", "index maps are computed where they are read", unshare, true},
 };
@@ -101,7 +115,10 @@ namespace {
 void check_dump(const std::string& wanted) {
   if (wanted.empty() || wanted == "all") return;
   std::vector<std::string> places{"after:build", "after:fuse", "after:plan"};
-  for (const Pass& pass : pipeline()) places.push_back(std::string("after:") + pass.name);
+  for (const Pass& pass : pipeline()) {
+    const std::string place = std::string("after:") + pass.name;
+    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+  }
   if (std::find(places.begin(), places.end(), wanted) != places.end()) return;
   throw ConfigError(
       fmt::format("[dump] got '{}', which is no place in the compiler{}; there are: "
@@ -117,13 +134,18 @@ FunctionGraph optimize(FunctionGraph function, const CompileContext& context) {
     if (wants_dump(context, pass)) context.dump(pass, to_text(function.graph));
   };
   dump("build");
-  const bool fast_compile = context.config.mode() == Mode::fast_compile;
+  check_rule_flags(context.config);
   for (const Pass& pass : pipeline()) {
-    if (fast_compile && !pass.needed) continue;
+    if (!pass.rules && !is_pass_selected(pass.name, pass.needed, context.config)) continue;
     const auto start = std::chrono::steady_clock::now();
-    function.graph = pass.run(function.graph, context);
+    Graph after = pass.run(function.graph, context);
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     spdlog::debug("pass {}: {:.2f} ms", pass.name, time.count());
+    if (context.trace) {
+      verify(after);
+      context.trace->passes.push_back({pass.name, pass.precision, function.graph, after});
+    }
+    function.graph = std::move(after);
     dump(pass.name);
   }
   return function;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "compiler/compile.h"
+#include "compiler/rewrite/rule.h"
 
 namespace croton {
 
@@ -11,8 +12,12 @@ struct Pass {
   const char* name;
   const char* doc;
   Graph (*run)(const Graph& graph, const CompileContext& context);
-  /// Whether it runs in mode FAST_COMPILE too.
+  /// Whether it runs in mode FAST_COMPILE too, and cannot be left out.
   bool needed;
+  /// Whether it is a stage of rules, each of which is chosen by mode and flags.
+  bool rules = false;
+  /// What it may do to the values of the graph.
+  Precision precision = Precision::exact;
 };
 
 std::span<const Pass> pipeline();

@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <cstring>
+#include <unordered_set>
+
+#include "compiler/graph/op.h"
+#include "compiler/rewrite/rewrite.h"
+
+namespace croton {
+namespace {
+
+std::uint64_t mix(std::uint64_t h, std::uint64_t v) {
+  h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+  return h ^ (h >> 29);
+}
+
+std::size_t constant_bytes(const Node& node) { return node.value.nbytes(); }
+
+bool is_constant_op(const Node& node) { return node.op->name == "constant"; }
+
+/// The operands as a canonical list: the first two of a commutative op by age.
+std::vector<Variable> canonical_inputs(const Node& node) {
+  std::vector<Variable> inputs = node.inputs;
+  if (node.op->commutative && inputs.size() >= 2) {
+    const auto key = [](const Variable& v) { return std::pair(v.node()->id, v.output()); };
+    if (key(inputs[1]) < key(inputs[0])) std::swap(inputs[0], inputs[1]);
+  }
+  return inputs;
+}
+
+struct SameWorkHash {
+  std::size_t operator()(const Node* node) const {
+    std::uint64_t h = reinterpret_cast<std::uintptr_t>(node->op);
+    if (is_constant_op(*node)) {
+      h = mix(h, static_cast<std::uint64_t>(node->value.dtype()));
+      const auto* bytes = static_cast<const unsigned char*>(node->value.raw_data());
+      // Large constants are told apart by their beginning; equality reads all of them.
+      const std::size_t count = std::min<std::size_t>(constant_bytes(*node), 1024);
+      for (std::size_t i = 0; i < count; ++i) h = mix(h, bytes[i]);
+      return h;
+    }
+    h = mix(h, reinterpret_cast<std::uintptr_t>(node->context));
+    if (!node->attrs().empty()) h = mix(h, node->attrs().hash());
+    for (const Variable& input : canonical_inputs(*node)) {
+      h = mix(h, input.node()->id);
+      h = mix(h, static_cast<std::uint64_t>(input.output()));
+    }
+    return h;
+  }
+};
+
+struct SameWork {
+  bool operator()(const Node* a, const Node* b) const {
+    if (a->op != b->op) return false;
+    if (is_constant_op(*a)) {
+      return a->value.dtype() == b->value.dtype() && a->value.shape() == b->value.shape() &&
+             (a->value.raw_data() == b->value.raw_data() ||
+              std::memcmp(a->value.raw_data(), b->value.raw_data(), constant_bytes(*a)) == 0);
+    }
+    if (a->context != b->context || a->inputs.size() != b->inputs.size() ||
+        a->graph != b->graph || !(a->attrs() == b->attrs())) {
+      return false;
+    }
+    const std::vector<Variable> left = canonical_inputs(*a);
+    const std::vector<Variable> right = canonical_inputs(*b);
+    for (std::size_t k = 0; k < left.size(); ++k) {
+      if (!left[k].same(right[k])) return false;
+    }
+    return true;
+  }
+};
+
+bool can_merge(const Node& node) {
+  if (node.op->form == OpForm::leaf) return is_constant_op(node);
+  return !node.op->random;
+}
+
+}  // namespace
+
+Graph merge(const Graph& graph, const CompileContext&) {
+  std::unordered_set<const Node*, SameWorkHash, SameWork> known;
+  std::vector<Variable> keep;
+  // Constants are leaves, which rebuild() shows to the visitor like any other node.
+  return rebuild(graph, [&](const Node& node) -> std::vector<Variable> {
+    if (!can_merge(node)) return {};
+    const auto [it, first] = known.insert(&node);
+    if (first) {
+      keep.push_back(node.out());
+      return {};
+    }
+    std::vector<Variable> values;
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      values.push_back((*it)->out(static_cast<int>(k)));
+    }
+    return values;
+  });
+}
+
+}  // namespace croton

@@ -1,0 +1,303 @@
+#include "compiler/rewrite/rewrite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/graph/op.h"
+#include "compiler/rewrite/selection.h"
+#include "compiler/rewrite/trace.h"
+#include "croton/error.h"
+#include "ops/build.h"
+#include "ops/sizes.h"
+
+namespace croton {
+
+bool RewriteContext::used_once(const Variable& v) {
+  asked_uses_ = true;
+  const auto it = uses_.find(v.node());
+  return it == uses_.end() || it->second <= 1;
+}
+
+bool RewriteContext::same_shape(const Variable& value, const Variable& like) {
+  if (value.ndim() != like.ndim()) return false;
+  for (int axis = 0; axis < like.ndim(); ++axis) {
+    const std::int64_t mine = value.static_shape()[axis];
+    const std::int64_t wanted = like.static_shape()[axis];
+    if (mine != wanted) return false;
+    if (mine == kAnyDim && !(sizes_.proven(value, axis) == sizes_.proven(like, axis))) return false;
+  }
+  return true;
+}
+
+bool RewriteContext::fits(const Variable& value, const Node& node) {
+  return value.dtype() == node.outputs[0].dtype && same_shape(value, node.out());
+}
+
+Variable RewriteContext::accept(const Variable& value, const Node& node) {
+  return value.defined() && fits(value, node) ? value : Variable();
+}
+
+Variable RewriteContext::shaped(const Variable& value, const Node& node) {
+  const Type& type = node.outputs[0];
+  if (fits(value, node)) return value;
+  if (value.dtype() != type.dtype || !type.shape.is_static()) return {};
+  if (value.static_shape() == type.shape) return value;
+  return broadcast_like(value, node.out(), node.loc);
+}
+
+Variable RewriteContext::filled(const Node& node, double value) {
+  const Shape& shape = node.outputs[0].shape;
+  std::vector<Size> sizes;
+  for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+    const SizeSource source = sizes_.proven(node.out(), axis);
+    if (source.number != kAnyDim) {
+      sizes.emplace_back(source.number);
+    } else if (source.node == &node) {
+      return {};
+    } else {
+      sizes.emplace_back(size_value(source));
+    }
+  }
+  return broadcast_sizes(scalar_like(node.out(), value, node.loc), sizes, node.loc);
+}
+
+Variable RewriteContext::size_value(const SizeSource& source) {
+  const Loc loc = Loc::current();
+  if (source.number != kAnyDim) return make_scalar(DType::int64, source.number, loc);
+  const Variable v(source.node, source.output);
+  return source.axis < 0 ? v : size_of_axis(v, source.axis, loc);
+}
+
+/// One sweep over a graph. Works by a stack in place of recursion: a node waits for its inputs, then
+/// for the value that a rule gave for it.
+class Rewriter {
+ public:
+  Rewriter(const RuleSelection& rules, std::string_view pass, RewriteTrace* trace)
+      : rules_(rules), pass_(pass), trace_(trace) {}
+
+  Graph sweep(const Graph& graph);
+  bool changed() const { return applications_ > 0; }
+  /// Whether a rule may have been held back by users that are gone now.
+  bool may_go_on() const { return changed() && context_.asked_uses_; }
+
+ private:
+  struct Entry {
+    Variable keep;   ///< the node itself
+    Variable value;  ///< what stands for it, once known
+    bool done = false;
+  };
+
+  void count_uses(const Graph& graph);
+  void finish(const Variable& root);
+  void visit(const Node* node);
+  bool is_done(const Node* node) const;
+  Variable result_of(const Variable& v) const;
+  Variable with_results(const Node& node) const;
+  Variable apply_rules(const Node& node);
+  void check(const Rule& rule, const Node& node, const Variable& value) const;
+  void adopt(const Variable& value, std::uint64_t since, const Node& node);
+
+  const RuleSelection& rules_;
+  std::string_view pass_;
+  RewriteTrace* trace_;
+  RewriteContext context_;
+  std::unordered_map<const Node*, Entry> entries_;
+  std::vector<Variable> todo_;
+  std::size_t applications_ = 0;
+  std::size_t limit_ = 0;
+};
+
+void Rewriter::count_uses(const Graph& graph) {
+  const std::vector<const Node*> order = graph.order();
+  limit_ = 64 * (order.size() + 100);
+  context_.uses_.reserve(2 * order.size());
+  entries_.reserve(2 * order.size());
+  for (const Node* node : order) {
+    for (const Variable& input : node->inputs) ++context_.uses_[input.node()];
+  }
+  for (const Variable& output : graph.outputs) ++context_.uses_[output.node()];
+}
+
+Graph Rewriter::sweep(const Graph& graph) {
+  count_uses(graph);
+  Graph result;
+  result.inputs = graph.inputs;
+  for (const Variable& output : graph.outputs) {
+    finish(output);
+    result.outputs.push_back(result_of(output));
+  }
+  return result;
+}
+
+bool Rewriter::is_done(const Node* node) const {
+  const auto it = entries_.find(node);
+  return it != entries_.end() && it->second.done;
+}
+
+Variable Rewriter::result_of(const Variable& v) const {
+  const Variable& value = entries_.at(v.node()).value;
+  return v.node()->outputs.size() == 1 ? value : value.node()->out(v.output());
+}
+
+void Rewriter::finish(const Variable& root) {
+  todo_.push_back(root);
+  while (!todo_.empty()) {
+    const Variable top = todo_.back();
+    visit(top.node());
+  }
+}
+
+/// Either finishes the node on top of the stack and takes it off, or puts on top what it needs.
+void Rewriter::visit(const Node* node) {
+  Entry& entry = entries_[node];
+  if (!entry.keep.defined()) entry.keep = node->out();
+  if (entry.done) {
+    todo_.pop_back();
+    return;
+  }
+  if (entry.value.defined()) {  // what a rule gave
+    if (is_done(entry.value.node())) {
+      entry.value = result_of(entry.value);
+      entry.done = true;
+    } else {
+      todo_.push_back(entry.value);
+    }
+    return;
+  }
+  const std::size_t before = todo_.size();
+  for (const Variable& input : node->inputs) {
+    if (!is_done(input.node())) todo_.push_back(input);
+  }
+  if (todo_.size() != before) return;
+  const Variable current = with_results(*node);
+  if (current.node() != node) context_.uses_[current.node()] = context_.uses_[node];
+  const Variable next = apply_rules(*current.node());
+  if (next.defined()) {
+    entry.value = next;
+    return;
+  }
+  entry.value = current;
+  entry.done = true;
+  if (current.node() != node) entries_[current.node()] = {current, current, true};
+}
+
+Variable Rewriter::with_results(const Node& node) const {
+  std::vector<Variable> inputs;
+  inputs.reserve(node.inputs.size());
+  bool changed = false;
+  for (const Variable& input : node.inputs) {
+    inputs.push_back(result_of(input));
+    changed = changed || !inputs.back().same(input);
+  }
+  return changed ? with_inputs(node, std::move(inputs)) : node.out();
+}
+
+Variable Rewriter::apply_rules(const Node& node) {
+  if (node.outputs.size() != 1 || node.op->form == OpForm::leaf) return {};
+  for (const Rule* rule : rules_.rules_for(node.op)) {
+    const std::uint64_t since = next_node_id();
+    const Variable value = rule->apply(node, context_);
+    if (!value.defined() || value.same(node.out())) continue;
+    check(*rule, node, value);
+    adopt(value, since, node);
+    if (trace_ != nullptr) {
+      trace_->applications.push_back(
+          {rule->name, std::string(pass_), rule->precision, node.out(), value});
+    }
+    if (++applications_ > limit_) {
+      throw InternalError(fmt::format(
+          "the rewrites of pass '{}' do not come to an end; the last rule was '{}'", pass_,
+          rule->name));
+    }
+    return value;
+  }
+  return {};
+}
+
+void Rewriter::check(const Rule& rule, const Node& node, const Variable& value) const {
+  const Type& is = value.node()->outputs[value.output()];
+  const Type& wanted = node.outputs[0];
+  bool same = is.dtype == wanted.dtype && is.shape.size() == wanted.shape.size();
+  for (std::size_t axis = 0; same && axis < is.shape.size(); ++axis) {
+    same = wanted.shape[axis] == kAnyDim || is.shape[axis] == wanted.shape[axis];
+  }
+  if (same) return;
+  throw InternalError(fmt::format("rule '{}' of pass '{}' gave {} for {} ({}, {})", rule.name,
+                                  pass_, is.to_text(), wanted.to_text(), node.op->name,
+                                  to_text(node.loc)));
+}
+
+/// New nodes stand where the one that they replace stood, whatever scope is in force now.
+void Rewriter::adopt(const Variable& value, std::uint64_t since, const Node& node) {
+  context_.uses_[value.node()] += context_.uses_[&node];
+  std::vector<const Node*> fresh{value.node()};
+  std::vector<const Node*> seen;
+  while (!fresh.empty()) {
+    const Node* next = fresh.back();
+    fresh.pop_back();
+    if (next->id < since || std::find(seen.begin(), seen.end(), next) != seen.end()) continue;
+    seen.push_back(next);
+    Node* made = const_cast<Node*>(next);
+    made->loc = node.loc;
+    if (made->op->form != OpForm::leaf && made->op->form != OpForm::move) {
+      made->context = node.context;
+    }
+    for (const Variable& input : next->inputs) {
+      internal_check(input.node() != &node, "the result of a rule needs what it replaces");
+      ++context_.uses_[input.node()];
+      fresh.push_back(input.node());
+    }
+  }
+}
+
+Graph rewrite(const Graph& graph, std::string_view pass, std::span<const RuleTable> tables,
+              const CompileContext& context) {
+  constexpr int kSweeps = 8;
+  const RuleSelection rules(tables, context.config);
+  if (rules.empty()) return graph;
+  Graph result = graph;
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    Rewriter rewriter(rules, pass, context.trace.get());
+    result = rewriter.sweep(result);
+    if (!rewriter.may_go_on()) break;
+  }
+  return result;
+}
+
+namespace {
+
+// In the order of the passes: each pass runs a beginning of this list, so that what a rule leaves is
+// tidied up at once.
+struct Tables {
+  RuleTable list[6] = {folding_rules(),   arithmetic_rules(),         shape_rules(),
+                       stabilize_rules(), stabilize_gradient_rules(), specialize_rules()};
+};
+
+std::span<const RuleTable> tables_of(std::string_view pass) {
+  const std::span<const RuleTable> all = all_rules();
+  std::size_t count = all.size();
+  while (count > 0 && all[count - 1].stage != pass) --count;
+  return all.first(count);
+}
+
+}  // namespace
+
+std::span<const RuleTable> all_rules() {
+  static const Tables tables;
+  return tables.list;
+}
+
+Graph canonicalize(const Graph& graph, const CompileContext& context) {
+  return rewrite(graph, "canonicalize", tables_of("canonicalize"), context);
+}
+
+Graph stabilize(const Graph& graph, const CompileContext& context) {
+  return rewrite(graph, "stabilize", tables_of("stabilize"), context);
+}
+
+Graph specialize(const Graph& graph, const CompileContext& context) {
+  return rewrite(graph, "specialize", tables_of("specialize"), context);
+}
+
+}  // namespace croton
