@@ -235,7 +235,7 @@ Variable add_then_sub(const Node& node, Context& c) {
   const Variable& sum = node.inputs[0];
   if (!is_integer(dtype_of_result(node)) || !is_op(sum, "add")) return {};
   for (int k : {1, 0}) {
-    if (in(sum, k).same(node.inputs[1])) return c.accept(in(sum, 1 - k), node);
+    if (same_value(in(sum, k), node.inputs[1])) return c.accept(in(sum, 1 - k), node);
   }
   return {};
 }
@@ -245,7 +245,7 @@ Variable sub_then_add(const Node& node, Context& c) {
   if (!is_integer(dtype_of_result(node))) return {};
   for (int k : {0, 1}) {
     const Variable& inner = node.inputs[k];
-    if (is_op(inner, "sub") && in(inner, 1).same(node.inputs[1 - k])) {
+    if (is_op(inner, "sub") && same_value(in(inner, 1), node.inputs[1 - k])) {
       return c.accept(in(inner), node);
     }
   }
@@ -283,13 +283,11 @@ Variable pow_whole(const Node& node, Context& c) {
   return *n == -2 ? c.accept(make("square", {make("reciprocal", {x})}), node) : Variable();
 }
 
-/// pow(x, 1/2) -> sqrt(x); pow(x, -1/2) -> reciprocal(sqrt(x)). Of -inf this gives NaN, as in NumPy.
+/// pow(x, 1/2) -> sqrt(x). Of -inf this gives NaN and not inf, as NumPy's operator does.
 Variable pow_half(const Node& node, Context& c) {
   const Variable& x = node.inputs[0];
-  const std::optional<double> n = splat(node.inputs[1]);
-  if (!n || std::abs(*n) != 0.5 || !is_float(x.dtype())) return {};
-  const Variable root = make("sqrt", {x});
-  return c.accept(*n > 0 ? root : make("reciprocal", {root}), node);
+  const bool found = is_splat(node.inputs[1], 0.5) && is_float(x.dtype());
+  return found ? c.accept(make("sqrt", {x}), node) : Variable();
 }
 
 // Casts and identities.

@@ -42,7 +42,7 @@ Variable RewriteContext::shaped(const Variable& value, const Node& node) {
   const Type& type = node.outputs[0];
   if (fits(value, node)) return value;
   if (value.dtype() != type.dtype || !type.shape.is_static()) return {};
-  if (value.static_shape() == type.shape) return value;
+  if (!value.static_shape().is_static()) return {};
   return broadcast_like(value, node.out(), node.loc);
 }
 

@@ -340,16 +340,26 @@ Variable shape_of_known(const Node& node, Context&) {
   return make_constant(Array::from<std::int64_t>(sizes), node.loc);
 }
 
-/// take(shape_of(x), k) -> size_of(x, k)
+/// take(shape_of(x), k) -> size_of(x, k); the same of a slice of one entry
 Variable entry_of_shape(const Node& node, Context&) {
   const Variable& shape = node.inputs[0];
-  const Array* index = node.inputs.size() == 2 ? constant_value(node.inputs[1]) : nullptr;
-  if (!is_op(shape, "shape_of") || index == nullptr || index->ndim() != 0) return {};
-  std::int64_t axis = index->astype(DType::int64).item<std::int64_t>();
+  if (!is_op(shape, "shape_of")) return {};
+  const bool slice = is_op(node.out(), "slice");
+  std::int64_t axis = 0;
+  if (slice) {
+    const bool entry = node.attrs().integers("kind")[0] == static_cast<std::int64_t>(SliceKind::entry);
+    if (!entry) return {};
+    axis = node.attrs().integers("start")[0];
+  } else {
+    const Array* index = node.inputs.size() == 2 ? constant_value(node.inputs[1]) : nullptr;
+    if (index == nullptr || index->ndim() != 0) return {};
+    axis = index->astype(DType::int64).item<std::int64_t>();
+  }
   const int rank = in(shape).ndim();
   if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank) return {};
-  return size_of_axis(in(shape), static_cast<int>(axis), node.loc);
+  const Variable size = size_of_axis(in(shape), static_cast<int>(axis), node.loc);
+  return slice ? insert_axes(size, {0}, node.loc) : size;
 }
 
 // Slices, joins, moves.
@@ -410,7 +420,7 @@ constexpr Rule kRules[] = {
     {"sum_broadcast", "sum", "reduction", kRounding, sum_broadcast},
     {"size_of_source", "size_of", "shape", kExact, size_of_source},
     {"shape_of_known", "shape_of", "shape", kExact, shape_of_known},
-    {"entry_of_shape", "take", "shape", kExact, entry_of_shape},
+    {"entry_of_shape", "take slice", "shape", kExact, entry_of_shape},
     {"slice_all", "slice", "useless", kExact, slice_all},
     {"concatenate_one", "concatenate", "useless", kExact, concatenate_one},
     {"transfer_same", "transfer", "useless transfer", kExact, transfer_same},
