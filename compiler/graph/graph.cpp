@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "compiler/graph/infer.h"
+#include "compiler/graph/node_map.h"
 #include "compiler/graph/op.h"
 #include "croton/error.h"
 
@@ -14,15 +15,17 @@ namespace croton {
 
 std::vector<const Node*> topological_order(std::span<const Variable> outputs) {
   std::vector<const Node*> order;
-  std::unordered_set<const Node*> seen;
+  NodeMap<bool> seen;
+  const auto add = [&](const Node* node) {
+    bool& known = seen[node];
+    if (!known) order.push_back(node);
+    known = true;
+  };
   for (const Variable& output : outputs) {
-    if (output.defined() && seen.insert(output.node()).second) order.push_back(output.node());
+    if (output.defined()) add(output.node());
   }
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const Node* node = order[i];
-    for (const Variable& input : node->inputs) {
-      if (seen.insert(input.node()).second) order.push_back(input.node());
-    }
+    for (const Variable& input : order[i]->inputs) add(input.node());
   }
   // Inputs are older than their users, so that age is an order.
   std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->id < b->id; });
@@ -32,26 +35,41 @@ std::vector<const Node*> topological_order(std::span<const Variable> outputs) {
 std::vector<const Node*> Graph::order() const { return topological_order(outputs); }
 
 Graph rebuild(const Graph& graph, const Visit& visit, const VariableMap<Variable>& replacements) {
-  VariableMap<Variable> done;
+  const std::vector<const Node*> order = graph.order();
+  NodeMap<Variable> first(order.size());  // of nodes whose first output changed
+  VariableMap<Variable> others;
   const auto resolved = [&](const Variable& v) -> const Variable& {
-    const auto it = done.find(v);
-    return it == done.end() ? v : it->second;
-  };
-  for (const Node* node : graph.order()) {
-    std::vector<Variable> inputs;
-    bool changed = false;
-    for (const Variable& input : node->inputs) {
-      inputs.push_back(resolved(input));
-      changed = changed || !inputs.back().same(input);
+    if (v.output() == 0) {
+      const Variable* found = first.find(v.node());
+      return found != nullptr ? *found : v;
     }
-    const Variable current = changed ? with_inputs(*node, std::move(inputs)) : node->out(0);
+    const auto it = others.find(v);
+    return it == others.end() ? v : it->second;
+  };
+  for (const Node* node : order) {
+    const bool changed = std::any_of(node->inputs.begin(), node->inputs.end(),
+                                     [&](const Variable& v) { return !resolved(v).same(v); });
+    Variable current = node->out(0);
+    if (changed) {
+      std::vector<Variable> inputs;
+      inputs.reserve(node->inputs.size());
+      for (const Variable& input : node->inputs) inputs.push_back(resolved(input));
+      current = with_inputs(*node, std::move(inputs));
+    }
     std::vector<Variable> values;
     if (visit) values = visit(*current.node());
     for (int k = 0; k < static_cast<int>(node->outputs.size()); ++k) {
       const Variable old = node->out(k);
       Variable value = values.empty() || !values[k].defined() ? current.node()->out(k) : values[k];
-      if (const auto it = replacements.find(old); it != replacements.end()) value = it->second;
-      if (!value.same(old)) done.emplace(old, value);
+      if (!replacements.empty()) {
+        if (const auto it = replacements.find(old); it != replacements.end()) value = it->second;
+      }
+      if (value.same(old)) continue;
+      if (k == 0) {
+        first[node] = std::move(value);
+      } else {
+        others.emplace(old, std::move(value));
+      }
     }
   }
   Graph result;

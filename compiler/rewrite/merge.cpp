@@ -17,14 +17,8 @@ std::size_t constant_bytes(const Node& node) { return node.value.nbytes(); }
 
 bool is_constant_op(const Node& node) { return node.op->name == "constant"; }
 
-/// The operands as a canonical list: the first two of a commutative op by age.
-std::vector<Variable> canonical_inputs(const Node& node) {
-  std::vector<Variable> inputs = node.inputs;
-  if (node.op->commutative && inputs.size() >= 2) {
-    const auto key = [](const Variable& v) { return std::pair(v.node()->id, v.output()); };
-    if (key(inputs[1]) < key(inputs[0])) std::swap(inputs[0], inputs[1]);
-  }
-  return inputs;
+std::uint64_t identity(const Variable& v) {
+  return mix(v.node()->id, static_cast<std::uint64_t>(v.output()));
 }
 
 struct SameWorkHash {
@@ -40,13 +34,29 @@ struct SameWorkHash {
     }
     h = mix(h, reinterpret_cast<std::uintptr_t>(node->context));
     if (!node->attrs().empty()) h = mix(h, node->attrs().hash());
-    for (const Variable& input : canonical_inputs(*node)) {
-      h = mix(h, input.node()->id);
-      h = mix(h, static_cast<std::uint64_t>(input.output()));
+    std::size_t k = 0;
+    if (node->op->commutative && node->inputs.size() >= 2) {
+      h = mix(h, identity(node->inputs[0]) + identity(node->inputs[1]));
+      k = 2;
     }
+    for (; k < node->inputs.size(); ++k) h = mix(h, identity(node->inputs[k]));
     return h;
   }
 };
+
+bool same_inputs(const Node& a, const Node& b) {
+  const std::size_t count = a.inputs.size();
+  if (count != b.inputs.size()) return false;
+  std::size_t k = 0;
+  if (a.op->commutative && count >= 2 && a.inputs[0].same(b.inputs[1]) &&
+      a.inputs[1].same(b.inputs[0])) {
+    k = 2;
+  }
+  for (; k < count; ++k) {
+    if (!a.inputs[k].same(b.inputs[k])) return false;
+  }
+  return true;
+}
 
 struct SameWork {
   bool operator()(const Node* a, const Node* b) const {
@@ -56,16 +66,8 @@ struct SameWork {
              (a->value.raw_data() == b->value.raw_data() ||
               std::memcmp(a->value.raw_data(), b->value.raw_data(), constant_bytes(*a)) == 0);
     }
-    if (a->context != b->context || a->inputs.size() != b->inputs.size() ||
-        a->graph != b->graph || !(a->attrs() == b->attrs())) {
-      return false;
-    }
-    const std::vector<Variable> left = canonical_inputs(*a);
-    const std::vector<Variable> right = canonical_inputs(*b);
-    for (std::size_t k = 0; k < left.size(); ++k) {
-      if (!left[k].same(right[k])) return false;
-    }
-    return true;
+    return a->context == b->context && a->graph == b->graph && same_inputs(*a, *b) &&
+           a->attrs() == b->attrs();
   }
 };
 

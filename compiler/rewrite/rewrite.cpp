@@ -15,8 +15,8 @@ namespace croton {
 
 bool RewriteContext::used_once(const Variable& v) {
   asked_uses_ = true;
-  const auto it = uses_.find(v.node());
-  return it == uses_.end() || it->second <= 1;
+  const int* uses = uses_.find(v.node());
+  return uses == nullptr || *uses <= 1;
 }
 
 bool RewriteContext::same_shape(const Variable& value, const Variable& like) {
@@ -88,11 +88,12 @@ class Rewriter {
     bool done = false;
   };
 
-  void count_uses(const Graph& graph);
-  void finish(const Variable& root);
+  void count_uses(const Graph& graph, std::span<const Node* const> order);
+  void finish(const Node* root);
   void visit(const Node* node);
   bool is_done(const Node* node) const;
   Variable result_of(const Variable& v) const;
+  bool is_unchanged(const Variable& v) const;
   Variable with_results(const Node& node) const;
   Variable apply_rules(const Node& node);
   void check(const Rule& rule, const Node& node, const Variable& value) const;
@@ -102,17 +103,16 @@ class Rewriter {
   std::string_view pass_;
   RewriteTrace* trace_;
   RewriteContext context_;
-  std::unordered_map<const Node*, Entry> entries_;
+  NodeMap<Entry> entries_;
   std::vector<Variable> todo_;
   std::size_t applications_ = 0;
   std::size_t limit_ = 0;
 };
 
-void Rewriter::count_uses(const Graph& graph) {
-  const std::vector<const Node*> order = graph.order();
+void Rewriter::count_uses(const Graph& graph, std::span<const Node* const> order) {
+  context_.uses_ = NodeMap<int>(order.size());
+  entries_ = NodeMap<Entry>(order.size());
   limit_ = 64 * (order.size() + 100);
-  context_.uses_.reserve(2 * order.size());
-  entries_.reserve(2 * order.size());
   for (const Node* node : order) {
     for (const Variable& input : node->inputs) ++context_.uses_[input.node()];
   }
@@ -120,42 +120,48 @@ void Rewriter::count_uses(const Graph& graph) {
 }
 
 Graph Rewriter::sweep(const Graph& graph) {
-  count_uses(graph);
+  const std::vector<const Node*> order = graph.order();
+  count_uses(graph, order);
+  for (const Node* node : order) finish(node);
   Graph result;
   result.inputs = graph.inputs;
-  for (const Variable& output : graph.outputs) {
-    finish(output);
-    result.outputs.push_back(result_of(output));
-  }
+  for (const Variable& output : graph.outputs) result.outputs.push_back(result_of(output));
   return result;
 }
 
 bool Rewriter::is_done(const Node* node) const {
-  const auto it = entries_.find(node);
-  return it != entries_.end() && it->second.done;
+  const Entry* entry = entries_.find(node);
+  return entry != nullptr && entry->done;
 }
 
 Variable Rewriter::result_of(const Variable& v) const {
-  const Variable& value = entries_.at(v.node()).value;
+  const Variable& value = entries_.find(v.node())->value;
   return v.node()->outputs.size() == 1 ? value : value.node()->out(v.output());
 }
 
-void Rewriter::finish(const Variable& root) {
-  todo_.push_back(root);
+bool Rewriter::is_unchanged(const Variable& v) const {
+  return entries_.find(v.node())->value.node() == v.node();
+}
+
+void Rewriter::finish(const Node* root) {
+  visit(root);  // the inputs of the first node are done
+  if (is_done(root)) return;
+  todo_.push_back(root->out());
   while (!todo_.empty()) {
     const Variable top = todo_.back();
-    visit(top.node());
+    if (is_done(top.node())) {
+      todo_.pop_back();
+    } else {
+      visit(top.node());
+    }
   }
 }
 
-/// Either finishes the node on top of the stack and takes it off, or puts on top what it needs.
+/// Either finishes a node, or puts on the stack what it needs.
 void Rewriter::visit(const Node* node) {
   Entry& entry = entries_[node];
+  if (entry.done) return;
   if (!entry.keep.defined()) entry.keep = node->out();
-  if (entry.done) {
-    todo_.pop_back();
-    return;
-  }
   if (entry.value.defined()) {  // what a rule gave
     if (is_done(entry.value.node())) {
       entry.value = result_of(entry.value);
@@ -171,7 +177,10 @@ void Rewriter::visit(const Node* node) {
   }
   if (todo_.size() != before) return;
   const Variable current = with_results(*node);
-  if (current.node() != node) context_.uses_[current.node()] = context_.uses_[node];
+  if (current.node() != node) {
+    const int uses = context_.uses_[node];
+    context_.uses_[current.node()] = uses;
+  }
   const Variable next = apply_rules(*current.node());
   if (next.defined()) {
     entry.value = next;
@@ -183,14 +192,14 @@ void Rewriter::visit(const Node* node) {
 }
 
 Variable Rewriter::with_results(const Node& node) const {
+  if (std::all_of(node.inputs.begin(), node.inputs.end(),
+                  [&](const Variable& v) { return is_unchanged(v); })) {
+    return node.out();
+  }
   std::vector<Variable> inputs;
   inputs.reserve(node.inputs.size());
-  bool changed = false;
-  for (const Variable& input : node.inputs) {
-    inputs.push_back(result_of(input));
-    changed = changed || !inputs.back().same(input);
-  }
-  return changed ? with_inputs(node, std::move(inputs)) : node.out();
+  for (const Variable& input : node.inputs) inputs.push_back(result_of(input));
+  return with_inputs(node, std::move(inputs));
 }
 
 Variable Rewriter::apply_rules(const Node& node) {
@@ -230,7 +239,8 @@ void Rewriter::check(const Rule& rule, const Node& node, const Variable& value) 
 
 /// New nodes stand where the one that they replace stood, whatever scope is in force now.
 void Rewriter::adopt(const Variable& value, std::uint64_t since, const Node& node) {
-  context_.uses_[value.node()] += context_.uses_[&node];
+  const int uses = context_.uses_[&node];
+  context_.uses_[value.node()] += uses;
   std::vector<const Node*> fresh{value.node()};
   std::vector<const Node*> seen;
   while (!fresh.empty()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
+#include "compiler/graph/node_map.h"
 #include "compiler/rewrite/size_source.h"
 
 namespace croton {
@@ -46,7 +47,7 @@ class RewriteContext {
 
  private:
   friend class Rewriter;
-  std::unordered_map<const Node*, int> uses_;
+  NodeMap<int> uses_;
   SizeSources sizes_;
   bool asked_uses_ = false;
 };
