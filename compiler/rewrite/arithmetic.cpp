@@ -294,11 +294,16 @@ Variable pow_half(const Node& node, Context& c) {
 
 int mantissa_bits(DType dtype) {
   switch (dtype) {
-    case DType::bfloat16: return 8;
-    case DType::float16: return 11;
-    case DType::float32: return 24;
-    case DType::float64: return 53;
-    default: break;
+    case DType::bfloat16:
+      return 8;
+    case DType::float16:
+      return 11;
+    case DType::float32:
+      return 24;
+    case DType::float64:
+      return 53;
+    default:
+      break;
   }
   return 0;
 }

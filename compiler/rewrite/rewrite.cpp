@@ -69,8 +69,8 @@ Variable RewriteContext::size_value(const SizeSource& source) {
   return source.axis < 0 ? v : size_of_axis(v, source.axis, loc);
 }
 
-/// One sweep over a graph. Works by a stack in place of recursion: a node waits for its inputs, then
-/// for the value that a rule gave for it.
+/// One sweep over a graph. Works by a stack in place of recursion: a node waits for its inputs,
+/// then for the value that a rule gave for it.
 class Rewriter {
  public:
   Rewriter(const RuleSelection& rules, std::string_view pass, RewriteTrace* trace)
@@ -215,9 +215,9 @@ Variable Rewriter::apply_rules(const Node& node) {
           {rule->name, std::string(pass_), rule->precision, node.out(), value});
     }
     if (++applications_ > limit_) {
-      throw InternalError(fmt::format(
-          "the rewrites of pass '{}' do not come to an end; the last rule was '{}'", pass_,
-          rule->name));
+      throw InternalError(
+          fmt::format("the rewrites of pass '{}' do not come to an end; the last rule was '{}'",
+                      pass_, rule->name));
     }
     return value;
   }
@@ -277,8 +277,8 @@ Graph rewrite(const Graph& graph, std::string_view pass, std::span<const RuleTab
 
 namespace {
 
-// In the order of the passes: each pass runs a beginning of this list, so that what a rule leaves is
-// tidied up at once.
+// In the order of the passes: each pass runs a beginning of this list, so that what a rule leaves
+// is tidied up at once.
 struct Tables {
   RuleTable list[6] = {folding_rules(),   arithmetic_rules(),         shape_rules(),
                        stabilize_rules(), stabilize_gradient_rules(), specialize_rules()};

@@ -11,8 +11,8 @@ namespace croton {
 std::span<const RuleTable> all_rules();
 
 /// The graph with the rules applied until none matches: inputs first, and the result of a rule
-/// again. Linear in the number of nodes and applications. A rule whose result has another type is an
-/// InternalError that names it, and so are rules that do not come to an end.
+/// again. Linear in the number of nodes and applications. A rule whose result has another type is
+/// an InternalError that names it, and so are rules that do not come to an end.
 Graph rewrite(const Graph& graph, std::string_view pass, std::span<const RuleTable> tables,
               const CompileContext& context);
 

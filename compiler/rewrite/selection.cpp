@@ -102,15 +102,17 @@ void check_rule_flags(const Config& config) {
     for (const std::string& name : list) {
       if (contains(known, name)) continue;
       if (contains(needed, name)) {
-        throw ConfigError(fmt::format("[{}] the pass '{}' is needed in every mode: it can neither "
-                                      "be added nor left out",
-                                      flag, name));
+        throw ConfigError(
+            fmt::format("[{}] the pass '{}' is needed in every mode: it can neither "
+                        "be added nor left out",
+                        flag, name));
       }
       const std::string near = did_you_mean(name, known);
       throw ConfigError(fmt::format("[{}] no rewrite has the name or tag '{}'{}{}", flag, name,
-                                    near, near.empty() ? "; tags are the names of passes and of "
-                                                         "groups of rules such as 'algebra'"
-                                                       : ""));
+                                    near,
+                                    near.empty() ? "; tags are the names of passes and of "
+                                                   "groups of rules such as 'algebra'"
+                                                 : ""));
     }
   };
   check("optimizer_including", config.optimizer_including());

@@ -244,7 +244,8 @@ Variable reduce_reduce(const Node& node, Context& c) {
     for (const std::int64_t axis : axes_of(node)) axes.push_back(left[axis]);
   }
   std::sort(axes.begin(), axes.end());
-  return make(node.op->name, {in(inner)}, {{"axes", axes}, {"keepdims", std::int64_t{keeps_dims(node)}}});
+  return make(node.op->name, {in(inner)},
+              {{"axes", axes}, {"keepdims", std::int64_t{keeps_dims(node)}}});
 }
 
 Variable reduced(const Node& old, std::int64_t keepdims) {
@@ -253,8 +254,8 @@ Variable reduced(const Node& old, std::int64_t keepdims) {
   return make(old.op->name, old.inputs, std::move(attrs));
 }
 
-/// dimshuffle(sum(x, keepdims)) -> dimshuffle(sum(x)); dimshuffle(sum(x)) that puts the axes back ->
-/// sum(x, keepdims); the same of the other reductions
+/// dimshuffle(sum(x, keepdims)) -> dimshuffle(sum(x)); dimshuffle(sum(x)) that puts the axes back
+/// -> sum(x, keepdims); the same of the other reductions
 Variable dimshuffle_reduce(const Node& node, Context& c) {
   const Variable& inner = node.inputs[0];
   if (!inner.node()->op->fold || !c.used_once(inner)) return {};
@@ -288,7 +289,8 @@ Variable sum_neg(const Node& node, Context& c) {
 Variable sum_broadcast(const Node& node, Context& c) {
   const Variable& wide = node.inputs[0];
   // A narrow integer might not hold the number.
-  if (!is_op(wide, "broadcast") || (!is_float(wide.dtype()) && size_of(wide.dtype()) < 8)) return {};
+  if (!is_op(wide, "broadcast") || (!is_float(wide.dtype()) && size_of(wide.dtype()) < 8))
+    return {};
   const Variable& x = in(wide);
   const Integers& axes = axes_of(node);
   const Integers& sizes = wide.node()->attrs().integers("sizes");
@@ -315,8 +317,9 @@ Variable sum_broadcast(const Node& node, Context& c) {
       count = count.defined() ? make("mul", {count, next}) : next;
     }
   }
-  Variable number = is_float(x.dtype()) ? make_scalar(x.dtype(), static_cast<double>(known), node.loc)
-                                        : make_scalar(x.dtype(), known, node.loc);
+  Variable number = is_float(x.dtype())
+                        ? make_scalar(x.dtype(), static_cast<double>(known), node.loc)
+                        : make_scalar(x.dtype(), known, node.loc);
   if (count.defined()) number = make("mul", {cast_to(count, x.dtype(), node.loc), number});
   return c.accept(make("mul", {dimshuffled(x, order), number}), node);
 }
@@ -347,7 +350,8 @@ Variable entry_of_shape(const Node& node, Context&) {
   const bool slice = is_op(node.out(), "slice");
   std::int64_t axis = 0;
   if (slice) {
-    const bool entry = node.attrs().integers("kind")[0] == static_cast<std::int64_t>(SliceKind::entry);
+    const bool entry =
+        node.attrs().integers("kind")[0] == static_cast<std::int64_t>(SliceKind::entry);
     if (!entry) return {};
     axis = node.attrs().integers("start")[0];
   } else {

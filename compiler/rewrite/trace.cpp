@@ -20,20 +20,27 @@ struct Tolerance {
 /// Distance between 1 and the next number.
 double spacing(DType dtype) {
   switch (dtype) {
-    case DType::float16: return 0x1p-10;
-    case DType::bfloat16: return 0x1p-7;
-    case DType::float32: return 0x1p-23;
-    default: return 0x1p-52;
+    case DType::float16:
+      return 0x1p-10;
+    case DType::bfloat16:
+      return 0x1p-7;
+    case DType::float32:
+      return 0x1p-23;
+    default:
+      return 0x1p-52;
   }
 }
 
 Tolerance tolerance_of(Precision precision, DType dtype) {
   const double step = spacing(dtype);
   switch (precision) {
-    case Precision::exact: return {0, 0};
-    case Precision::rounding: return {32 * step, 8 * step};
+    case Precision::exact:
+      return {0, 0};
+    case Precision::rounding:
+      return {32 * step, 8 * step};
     // The old form may have lost most of its digits without becoming infinite.
-    case Precision::stabilising: return {std::max(0.06, 32 * step), 32 * step};
+    case Precision::stabilising:
+      return {std::max(0.06, 32 * step), 32 * step};
   }
   return {0, 0};
 }
@@ -149,11 +156,12 @@ std::vector<Array> check_trace(const RewriteTrace& trace, const VariableMap<Arra
     const Array& after = values[next++];
     const std::string wrong = difference(after, before, a.precision);
     if (wrong.empty()) continue;
-    throw InternalError(fmt::format(
-        "[DEBUG] the rule '{}' of pass '{}' changed a value, {}; at {}\n  before: {}\n  after:  {}\n"
-        "leave it out with optimizer_excluding={} and report it",
-        a.rule, a.pass, wrong, to_text(a.before.node()->loc), expression_text(a.before, kDepth),
-        expression_text(a.after, kDepth), a.rule));
+    throw InternalError(
+        fmt::format("[DEBUG] the rule '{}' of pass '{}' changed a value, {}; at {}\n  before: {}\n "
+                    " after:  {}\n"
+                    "leave it out with optimizer_excluding={} and report it",
+                    a.rule, a.pass, wrong, to_text(a.before.node()->loc),
+                    expression_text(a.before, kDepth), expression_text(a.after, kDepth), a.rule));
   }
   std::vector<Array> results;
   for (const RewriteTrace::PassRun& run : trace.passes) {
@@ -163,11 +171,11 @@ std::vector<Array> check_trace(const RewriteTrace& trace, const VariableMap<Arra
       const Array& after = values[next + count + k];
       const std::string wrong = difference(after, before, run.precision);
       if (wrong.empty()) continue;
-      throw InternalError(fmt::format("[DEBUG] the pass '{}' changed output {}, {}\n  before: {}\n  "
-                                      "after:  {}",
-                                      run.pass, k, wrong,
-                                      expression_text(run.before.outputs[k], kDepth),
-                                      expression_text(run.after.outputs[k], kDepth)));
+      throw InternalError(
+          fmt::format("[DEBUG] the pass '{}' changed output {}, {}\n  before: {}\n  "
+                      "after:  {}",
+                      run.pass, k, wrong, expression_text(run.before.outputs[k], kDepth),
+                      expression_text(run.after.outputs[k], kDepth)));
     }
     results.assign(values.begin() + static_cast<std::ptrdiff_t>(next + count),
                    values.begin() + static_cast<std::ptrdiff_t>(next + 2 * count));

@@ -29,8 +29,8 @@ struct RewriteTrace {
 };
 
 /// Evaluates both sides of everything in the trace by the references of the ops; `known` holds the
-/// values of inputs and shared variables. InternalError naming the rule, else the pass, that changed
-/// a value by more than its tag allows. Gives the values of the outputs of the last graph.
+/// values of inputs and shared variables. InternalError naming the rule, else the pass, that
+/// changed a value by more than its tag allows. Gives the values of the outputs of the last graph.
 std::vector<Array> check_trace(const RewriteTrace& trace, const VariableMap<Array>& known);
 
 /// What is wrong with `value`, compared with `expected` under a tag: empty when nothing is.

@@ -6,9 +6,7 @@ using namespace croton::test;
 
 namespace {
 
-Variable open_vector(DType dtype, const char* name = "x") {
-  return symbol(name, dtype, {kAnyDim});
-}
+Variable open_vector(DType dtype, const char* name = "x") { return symbol(name, dtype, {kAnyDim}); }
 
 /// 0-d constants, whatever the dtype.
 Variable number(DType dtype, double value) {
@@ -61,7 +59,8 @@ TEST_CASE("neutral operands of other shapes", "[rewrite]") {
   const Variable open = open_vector(DType::float32);
   const Variable other = open_vector(DType::float32, "y");
   check_no_match("add_zero", open + zeros_like(other));
-  check_no_match("add_zero", open + make_constant(Array::zeros({3}, DType::float32), Loc::current()));
+  check_no_match("add_zero",
+                 open + make_constant(Array::zeros({3}, DType::float32), Loc::current()));
   check_rule("add_zero", open + zeros_like(open), "x");
   check_rule("add_zero", exp(open) + zeros_like(open), "exp(x)");
 }
@@ -97,10 +96,10 @@ TEST_CASE("signs move together and vanish", "[rewrite]") {
     check_rule("even_of_sign", abs(-a), "abs(a)");
     check_rule("even_of_sign", abs(abs(a)), "abs(a)");
     check_rule("even_of_sign", square(-a), "square(a)");
-    check_rule("neg_mul_constant", -(a * number(dtype, 3)), "mul(a, " +
-               to_string(number(dtype, -3).node()->value) + ")");
-    check_rule("neg_beside_constant", -a * number(dtype, 3), "mul(a, " +
-               to_string(number(dtype, -3).node()->value) + ")");
+    check_rule("neg_mul_constant", -(a * number(dtype, 3)),
+               "mul(a, " + to_string(number(dtype, -3).node()->value) + ")");
+    check_rule("neg_beside_constant", -a * number(dtype, 3),
+               "mul(a, " + to_string(number(dtype, -3).node()->value) + ")");
   }
   const Variable a = open_vector(DType::float32, "a");
   const Variable b = open_vector(DType::float32, "b");

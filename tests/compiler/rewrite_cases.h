@@ -87,8 +87,25 @@ inline std::vector<double> edges_of(DType dtype) {
   if (is_unsigned(dtype)) return {0, 1, 2, 3, 7, 100, 255};
   if (is_integer(dtype)) return {0, 1, -1, 2, -3, 7, 100, -128, 127};
   constexpr double inf = std::numeric_limits<double>::infinity();
-  return {0.0, -0.0, 1.0, -1.0, 0.5,  -2.0, 3.25, -7.5,   1e-3, -1e-4,
-          20., -20., 90., -90., 500., -500, inf,  -inf, std::numeric_limits<double>::quiet_NaN()};
+  return {0.0,
+          -0.0,
+          1.0,
+          -1.0,
+          0.5,
+          -2.0,
+          3.25,
+          -7.5,
+          1e-3,
+          -1e-4,
+          20.,
+          -20.,
+          90.,
+          -90.,
+          500.,
+          -500,
+          inf,
+          -inf,
+          std::numeric_limits<double>::quiet_NaN()};
 }
 
 /// Values for an input: edges, in all combinations with those of other inputs where sizes are open.

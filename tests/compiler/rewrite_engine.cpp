@@ -106,7 +106,9 @@ TEST_CASE("random numbers of one stream are merged, of two are not", "[rewrite]"
 
 TEST_CASE("constants are folded where the result is small", "[rewrite]") {
   const Variable x = floats("x");
-  const auto folded = [](const Variable& v) { return expression_text(apply_rule("fold_constants", v).value); };
+  const auto folded = [](const Variable& v) {
+    return expression_text(apply_rule("fold_constants", v).value);
+  };
   const Variable two = make_scalar(DType::float32, 2, Loc::current());
   CHECK(folded(exp(two * 0) + x) == "add(1.0, x)");
   const Variable table = make_constant(Array{{1, 2}, {3, 4}}, Loc::current());
@@ -262,10 +264,11 @@ Graph wide(int count) {
 TEST_CASE("rewriting is linear", "[rewrite][slow]") {
   for (Graph (*make)(int) : {chain, wide}) {
     milliseconds_of(make(500));
-    const double small = milliseconds_of(make(20000));
-    const double large = milliseconds_of(make(60000));
-    INFO(small << " ms for 20,000 nodes, " << large << " ms for 60,000");
-    CHECK(large < 6 * small + 50);  // 3 times the nodes; the machine may be busy
+    const double small = milliseconds_of(make(4000));
+    const double large = milliseconds_of(make(40000));
+    INFO(small << " ms for 4,000 nodes, " << large << " ms for 40,000");
+    // 10 times the nodes, which no cache holds, on a machine that may be busy; not 100 times.
+    CHECK(large < 60 * small + 50);
   }
 }
 

@@ -65,7 +65,8 @@ TEST_CASE("repetition goes where it is free", "[rewrite]") {
   check_rule("broadcast_operand", x * broadcast_like(k, x, Loc::current()), "mul(x, k)");
   check_rule("broadcast_operand", broadcast_like(v, x, Loc::current()) - x, "sub(v, x)");
   check_no_match("broadcast_operand", v + broadcast_to(k, {2, 5}));
-  check_no_match("broadcast_operand", x + broadcast_like(k, floats("y", {kOpen, 5}), Loc::current()));
+  check_no_match("broadcast_operand",
+                 x + broadcast_like(k, floats("y", {kOpen, 5}), Loc::current()));
   check_rule("broadcast_result", exp(broadcast_to(k, {3})), "broadcast[sizes=[3]](exp(k))");
   check_rule("broadcast_result", 2 * broadcast_to(k, {3}), "broadcast[sizes=[3]](mul(2.0, k))");
   check_rule("broadcast_result", broadcast_to(k, {3}).astype(DType::int32),
@@ -81,8 +82,8 @@ TEST_CASE("reductions over nothing and of reductions", "[rewrite]") {
   const Variable x = floats("x", {kOpen, 1, kOpen});
   check_rule("reduce_ones", sum(x, 1), "dimshuffle[order=[0, 2]](x)");
   check_rule("reduce_ones", max(x, 1, {.keepdims = true}), "x");
-  const Variable none = apply("prod", {x}, {{"axes", std::vector<std::int64_t>{}}, {"keepdims", 0}},
-                              Loc::current());
+  const Variable none =
+      apply("prod", {x}, {{"axes", std::vector<std::int64_t>{}}, {"keepdims", 0}}, Loc::current());
   check_rule("reduce_ones", none, "x");
   check_no_match("reduce_ones", sum(x, {0, 1}));
   const Variable y = floats("y", {2, 3, 4});
@@ -141,7 +142,8 @@ TEST_CASE("sizes come from where they are known", "[rewrite]") {
   const Variable shape = apply("shape_of", {floats("z", {2, 3})}, {}, Loc::current());
   check_rule("shape_of_known", shape, "constant (2,)");
   check_no_match("shape_of_known", x.shape());
-  check_rule("entry_of_shape", x.shape()(0), "dimshuffle[order=[]](dimshuffle[order=[-1]](" + rows + "))");
+  check_rule("entry_of_shape", x.shape()(0),
+             "dimshuffle[order=[]](dimshuffle[order=[-1]](" + rows + "))");
   const Variable last = make_constant(Array(-1), Loc::current());
   check_rule("entry_of_shape", floats("z", {5, kOpen}).shape()(last), "size_of[axis=1](z)");
 }
