@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include "compiler/rewrite/trace.h"
 #include "config/nearest_name.h"
 #include "croton/error.h"
+#include "runtime/log.h"
 
 namespace croton {
 
@@ -140,7 +140,7 @@ FunctionGraph optimize(FunctionGraph function, const CompileContext& context) {
     const auto start = std::chrono::steady_clock::now();
     Graph after = pass.run(function.graph, context);
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
-    spdlog::debug("pass {}: {:.2f} ms", pass.name, time.count());
+    log_debug(fmt::format("pass {}: {:.2f} ms", pass.name, time.count()));
     if (context.trace) {
       verify(after);
       context.trace->passes.push_back({pass.name, pass.precision, function.graph, after});

@@ -1,13 +1,12 @@
 // The only ambient state: the process's Config and Runtime, and the scopes of each thread.
 #include "frontend/default_runtime.h"
 
-#include <spdlog/spdlog.h>
-
 #include <vector>
 
 #include "compiler/graph/node.h"
 #include "croton/context.h"
 #include "croton/error.h"
+#include "runtime/log.h"
 #include "runtime/runtime.h"
 
 namespace croton {
@@ -32,24 +31,6 @@ DType dtype_of_flag(FloatX flag) {
 
 DType float_x_now() { return build_settings().float_x; }
 
-spdlog::level::level_enum level_of(LogLevel level) {
-  switch (level) {
-    case LogLevel::trace:
-      return spdlog::level::trace;
-    case LogLevel::debug:
-      return spdlog::level::debug;
-    case LogLevel::info:
-      return spdlog::level::info;
-    case LogLevel::warn:
-      return spdlog::level::warn;
-    case LogLevel::error:
-      return spdlog::level::err;
-    case LogLevel::off:
-      return spdlog::level::off;
-  }
-  return spdlog::level::warn;
-}
-
 const Config& config_now() {
   return config_scopes.empty() ? process_config() : config_scopes.back();
 }
@@ -60,7 +41,7 @@ const Config& process_config() {
   // When reading throws, the next use reads again.
   static const Config* const config = [] {
     auto* read = new Config(Config::from_environment());
-    spdlog::set_level(level_of(read->log_level()));
+    set_log_level(static_cast<int>(read->log_level()));
     set_default_float_source(&float_x_now);
     return read;
   }();

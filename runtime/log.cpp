@@ -22,6 +22,7 @@ spdlog::logger& logger() {
 
 void log_warning(std::string_view text) { logger().warn("warning: {}", text); }
 void log_info(std::string_view text) { logger().info("{}", text); }
+void log_debug(std::string_view text) { logger().debug("{}", text); }
 
 void set_log_level(int level) {
   logger().set_level(level >= 5 ? spdlog::level::off

@@ -1,7 +1,6 @@
 #include "croton/grad.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "compiler/graph/op.h"
 #include "croton/error.h"
 #include "ops/build.h"
+#include "runtime/log.h"
 
 namespace croton {
 namespace {
@@ -143,7 +143,8 @@ std::vector<Variable> grad(const Operand& cost, const std::vector<Variable>& wrt
           "Disconnected::ignore to take zeros",
           title(v));
       if (options.disconnected_inputs == Disconnected::raise) graph_error("grad", message, loc);
-      if (options.disconnected_inputs == Disconnected::warn) spdlog::warn("[grad] {}", message);
+      if (options.disconnected_inputs == Disconnected::warn)
+        log_warning(fmt::format("[grad] {}", message));
       const Variable like = is_float(v.dtype()) ? v : cast_to(v, build_settings().float_x, loc);
       gradient = zeros_like(like, loc);
       relocate(gradient, since, loc);

@@ -1,10 +1,9 @@
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 #include "compiler/graph/op.h"
 #include "compiler/passes.h"
 #include "croton/error.h"
+#include "runtime/log.h"
 
 namespace croton {
 namespace {
@@ -80,7 +79,7 @@ class Placer {
                                 "': write .transfer(\"" + *to +
                                 "\") or set implicit_transfer=allow; at " + to_text(user.loc);
     if (policy == ImplicitTransfer::raise) throw GraphError(message);
-    spdlog::warn("{}", message);
+    log_warning(message);
   }
 
   const std::string* default_;
