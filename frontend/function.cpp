@@ -64,8 +64,8 @@ Array Function::Impl::argument(const Arg& arg, std::size_t position) const {
   if (arg.kind_ == Arg::Kind::array) return arg.array_;
   const PlanInput& input = executable->plan().inputs[position];
   const auto fail = [&](const std::string& what) {
-    throw CallError(fmt::format("[{}] argument {}{}: {}", name, position + 1,
-                                input.name.empty() ? "" : " ('" + input.name + "')", what));
+    throw CallError(fmt::format("[{}] argument {}{}: {}", name, position,
+                                input.name.empty() ? "" : " (\"" + input.name + "\")", what));
   };
   if (arg.kind_ == Arg::Kind::list) {
     if (arg.array_.dtype() == input.dtype) return arg.array_;
@@ -176,6 +176,7 @@ Function function(const std::vector<Variable>& inputs, const OutputList& outputs
                       "function(..., {.config = })");
   FunctionMaker maker(inputs, outputs, options, config, loc);
   const std::shared_ptr<Runtime> runtime = default_runtime();
+  maker.bind_transfers(*runtime);
   CompileContext context{config, runtime->default_context(),
                          [&](const std::string& name) {
                            TargetInfo target = runtime->target(name);

@@ -2,21 +2,23 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <unordered_set>
 
 #include "compiler/graph/op.h"
 #include "croton/error.h"
+#include "croton/tensor.h"
+#include "runtime/log.h"
+#include "runtime/runtime.h"
 #include "runtime/shared_state.h"
 
 namespace croton {
 namespace {
 
 std::string title(const Variable& v, std::size_t position) {
-  return v.name().empty() ? fmt::format("input {}", position + 1)
-                          : fmt::format("input {} ('{}')", position + 1, v.name());
+  return v.name().empty() ? fmt::format("input {}", position)
+                          : fmt::format("input {} (\"{}\")", position, v.name());
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ void FunctionMaker::check_inputs() {
   std::unordered_set<const Node*> seen;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Variable& input = inputs_[i];
-    if (!input.defined()) fail(fmt::format("input {} is an empty Variable", i + 1));
+    if (!input.defined()) fail(fmt::format("input {} is an empty Variable", i));
     if (input.node()->shared) {
       fail(
           fmt::format("{} is a shared variable, which a function reads without being passed it: "
@@ -69,7 +71,7 @@ void FunctionMaker::add_outputs(const OutputList& outputs) {
   std::unordered_set<std::string> seen;
   for (std::size_t i = 0; i < outputs.list.size(); ++i) {
     const Output& output = outputs.list[i];
-    if (!output.value.defined()) fail(fmt::format("output {} is an empty Variable", i + 1));
+    if (!output.value.defined()) fail(fmt::format("output {} is an empty Variable", i));
     if (!output.name.empty() && !seen.insert(output.name).second) {
       fail(fmt::format("two outputs are called '{}'", output.name));
     }
@@ -151,6 +153,20 @@ void FunctionMaker::apply_givens() {
   graph.graph = rebuild(graph.graph, {}, replacements_);
 }
 
+void FunctionMaker::bind_transfers(const Runtime& runtime) {
+  graph.graph = rebuild(graph.graph, [&](const Node& node) -> std::vector<Variable> {
+    if (node.op->form != OpForm::move) return {};
+    const std::string& name = node.attrs().text("context");
+    try {
+      const std::string canonical = runtime.canonical_name(name);
+      if (canonical == name) return {};
+      return {transfer(Operand(node.inputs[0], node.loc), canonical)};
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("[transfer] {}; at {}", error.what(), to_text(node.loc)));
+    }
+  });
+}
+
 void FunctionMaker::add_default_updates() {
   std::unordered_set<const SharedState*> updated;
   for (const Variable& v : graph.updated) updated.insert(v.node()->shared.get());
@@ -176,7 +192,7 @@ void FunctionMaker::check_reachable() {
         "OnUnused::ignore",
         title(inputs_[i], i));
     if (on_unused_ == OnUnused::raise) fail(message);
-    spdlog::warn("[function] {}; at {}", message, to_text(loc_));
+    log_warning(fmt::format("[function] {}; at {}", message, to_text(loc_)));
   }
   for (const Node* node : needed) {
     fail(fmt::format("the graph needs '{}' ({}, made at {}), which is not among the inputs",

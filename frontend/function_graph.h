@@ -8,11 +8,16 @@
 
 namespace croton {
 
+class Runtime;
+
 /// Checks what the user gave to function() and makes the graph to compile of it.
 class FunctionMaker {
  public:
   FunctionMaker(const std::vector<Variable>& inputs, const OutputList& outputs,
                 const FunctionOptions& options, const Config& config, const Loc& loc);
+
+  /// Gives each transfer its context's canonical name: ConfigError for one that is not bound.
+  void bind_transfers(const Runtime& runtime);
 
   FunctionGraph graph;
   std::vector<std::string> output_names;  ///< empty when no output has a name

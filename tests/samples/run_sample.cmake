@@ -1,9 +1,10 @@
-# cmake -P run_sample.cmake PROGRAM PATTERN...: fails unless the program ends with status 0 and its
-# output matches every pattern.
+# cmake -P run_sample.cmake PROGRAM PATTERN...: fails unless the program ends with status 0 and what
+# it prints, errors first, matches every pattern.
 set(program ${CMAKE_ARGV3})
 execute_process(COMMAND ${program} OUTPUT_VARIABLE output ERROR_VARIABLE errors
                 RESULT_VARIABLE status)
-message("${output}${errors}")
+string(PREPEND output "${errors}")
+message("${output}")
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "${program} ended with status ${status}")
 endif()
