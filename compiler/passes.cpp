@@ -93,7 +93,8 @@ constexpr Pass kPipeline[] = {
     {"stabilize", "forms that neither overflow nor cancel", stabilize, false, true,
      Precision::stabilising},
     // The patterns above are made of ops that this takes apart.
-    {"expand", "ops that stand for smaller ones become those", expand, true, false, Precision::rounding},
+    {"expand", "ops that stand for smaller ones become those", expand, true, false,
+     Precision::rounding},
     {"merge", "what the parts have in common", merge, false},
     {"specialize", "calls of libraries take up what stands around them", specialize, false, true,
      Precision::stabilising},

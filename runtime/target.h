@@ -25,7 +25,7 @@ struct TargetInfo {
   int sm = 0;  ///< compute capability times ten: 75, 80, 90, 100
   int multiprocessors = 0;
   int warp = 32;
-  int max_threads = 1024;               ///< of a block
+  int max_threads = 1024;                ///< of a block
   std::int64_t shared_bytes = 48 << 10;  ///< of a block, without asking for more
   std::int64_t max_parameter_bytes = 4096;
 

@@ -97,6 +97,6 @@ TEST_CASE("a product is a library step") {
   CHECK(array_equal(r[0], Array::full({96, 96}, 4 * 96, DType::float32)));
   CHECK(array_equal(r[1], Array::full({96, 96}, 9 * 96, DType::float32)));
   CHECK(f.statistics().library_calls == 2);
-  CHECK(f.statistics().copies == 0);  // each product is made in its output
+  CHECK(f.statistics().copies == 0);                // each product is made in its output
   CHECK(f.statistics().arena_bytes < 96 * 96 * 4);  // scratch space of the library only
 }
