@@ -5,7 +5,7 @@
 #include <queue>
 
 #include "compiler/fuse/group.h"
-#include "compiler/fuse/grower.h"
+#include "compiler/fuse/group_order.h"
 #include "compiler/graph/op.h"
 #include "croton/error.h"
 
@@ -125,18 +125,20 @@ std::vector<Group> fuse(const Graph& graph, const Shapes& shapes, bool fuse,
   FusionGraph fusion(graph, shapes);
   fusion.explain = explain;
   std::vector<Group> groups;
+  GroupOrder order(fusion, groups);
   for (int i = static_cast<int>(fusion.order.size()) - 1; i >= 0; --i) {
     const Node* node = fusion.order[i];
     if (node->op->form == OpForm::leaf || fusion.group_of[i] >= 0) continue;
     const GroupKind kind = kind_of(node);
     if (kind == GroupKind::map) {
-      Grower grower(fusion, groups, fuse);
+      Grower grower(fusion, groups, order, fuse);
       if (fuse && grower.join_sibling(i)) continue;
       groups.emplace_back();
       grower.start(static_cast<int>(groups.size()) - 1, i);
       continue;
     }
     fusion.group_of[i] = static_cast<int>(groups.size());
+    order.add_group(i);
     Group& group = groups.emplace_back();
     group.kind = kind;
     group.nodes = {node};

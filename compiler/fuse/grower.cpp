@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/fuse/group_order.h"
 #include "compiler/graph/op.h"
 
 namespace croton {
@@ -10,7 +11,6 @@ namespace {
 /// From this many scalar operations an element on, computing a value again costs more than
 /// reading it.
 constexpr int kExpensive = 6;
-constexpr std::size_t kSearchLimit = 2000;
 
 std::vector<int> fold_axes(const Node* fold) {
   const auto& list = fold->attrs().integers("axes");
@@ -46,6 +46,7 @@ bool has_reduced(const Group& group) {
 
 void Grower::start(int id, int root) {
   id_ = id;
+  order_.add_group(root);
   const Node* node = fusion_.order[root];
   Group& g = group();
   g.context = node->context;
@@ -209,7 +210,7 @@ bool Grower::try_join(int number) {
   if (wanted && !can_be_output(node, axes)) {
     return refuse(node, "others need it too, and it does not span the domain");
   }
-  if (outside && path_leads_back(number, id_)) {
+  if (outside && !order_.bring_together(number, id_)) {
     return refuse(node, "others need it to compute what this kernel reads");
   }
   if (reduces(node, fusion_.shapes)) {
@@ -326,42 +327,6 @@ bool Grower::join_fold(const Node* fold, const std::vector<int>& axes) {
   return true;
 }
 
-bool Grower::path_leads_back(int producer, int id) const {
-  std::vector<int> todo;
-  std::unordered_set<int> seen;
-  const auto visit = [&](const Node* node) {
-    for (const Variable& input : node->inputs) {
-      const int number = fusion_.number.at(input.node());
-      if (number >= producer && fusion_.group_of[number] != id && seen.insert(number).second) {
-        todo.push_back(number);
-      }
-    }
-  };
-  for (const Node* member : groups_[id].nodes) {
-    for (const Variable& input : member->inputs) {
-      const int number = fusion_.number.at(input.node());
-      // Direct reads of the producer are what joining it serves.
-      if (number > producer && fusion_.group_of[number] != id && seen.insert(number).second) {
-        todo.push_back(number);
-      }
-    }
-  }
-  std::unordered_set<int> groups_seen;
-  while (!todo.empty()) {
-    if (seen.size() > kSearchLimit) return true;
-    const int number = todo.back();
-    todo.pop_back();
-    if (number == producer) return true;
-    const int other = fusion_.group_of[number];
-    if (other < 0) {
-      visit(fusion_.order[number]);
-    } else if (groups_seen.insert(other).second) {
-      for (const Node* member : groups_[other].nodes) visit(member);
-    }
-  }
-  return false;
-}
-
 /// Where a node would stand in another group's domain: as a value of all of it, as one of the kept
 /// axes, or as a fold over the reduced ones.
 bool Grower::sibling_axes(const Node* node, const Group& g, std::vector<int>& axes) const {
@@ -404,35 +369,6 @@ bool Grower::sibling_axes(const Node* node, const Group& g, std::vector<int>& ax
   return next == shape.size();
 }
 
-bool Grower::needs_group(int root, int other) const {
-  int oldest = root;
-  for (const Node* member : groups_[other].nodes) {
-    oldest = std::min(oldest, fusion_.number.at(member));
-  }
-  std::vector<int> todo{root};
-  std::unordered_set<int> seen;
-  std::unordered_set<int> groups_seen;
-  while (!todo.empty()) {
-    if (seen.size() > kSearchLimit) return true;
-    const int number = todo.back();
-    todo.pop_back();
-    const int of = fusion_.group_of[number];
-    if (of == other) return true;
-    const auto visit = [&](const Node* node) {
-      for (const Variable& input : node->inputs) {
-        const int next = fusion_.number.at(input.node());
-        if (next >= oldest && seen.insert(next).second) todo.push_back(next);
-      }
-    };
-    if (of < 0) {
-      visit(fusion_.order[number]);
-    } else if (groups_seen.insert(of).second) {
-      for (const Node* member : groups_[of].nodes) visit(member);
-    }
-  }
-  return false;
-}
-
 bool Grower::join_sibling(int root) {
   const Node* node = fusion_.order[root];
   if (node->op->form != OpForm::scalar && !node->op->fold) return false;
@@ -456,14 +392,19 @@ bool Grower::join_sibling(int root) {
   if (nearby.size() > kNearby) nearby.resize(kNearby);
   for (const int other : nearby) {
     const Group& g = groups_[other];
-    // A group that reads this value has already refused it as a producer.
+    // A group that reads this value has already refused it as a producer; what reads the group's
+    // values may read them elsewhere than it would stand.
     const bool feeds = std::any_of(fusion_.users[root].begin(), fusion_.users[root].end(),
                                    [&](int user) { return fusion_.group_of[user] == other; });
-    if (feeds) continue;
+    const bool reads =
+        std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Variable& input) {
+          return fusion_.group_of[fusion_.number.at(input.node())] == other;
+        });
+    if (feeds || reads) continue;
     std::vector<int> axes;
     if (g.domain.empty() || g.context != node->context || g.nodes.size() >= kGroupLimit ||
         (g.kind != GroupKind::map && g.kind != GroupKind::row && g.kind != GroupKind::reduce) ||
-        !sibling_axes(node, g, axes) || path_leads_back(root, other) || needs_group(root, other)) {
+        !sibling_axes(node, g, axes) || !order_.bring_together(root, other)) {
       continue;
     }
     id_ = other;

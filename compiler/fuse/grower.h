@@ -24,13 +24,15 @@ struct FusionGraph {
 /// Whether the node can share a kernel with others at all.
 bool is_fusible(const Node* node);
 
+class GroupOrder;
+
 /// Grows one group from its root towards older nodes. A producer joins when the kernel's loops can
 /// compute it where its user needs it, when nobody outside needs what the group cannot also write,
 /// and when no path leads from the group through others back into it.
 class Grower {
  public:
-  Grower(FusionGraph& fusion, std::vector<Group>& groups, bool fuse)
-      : fusion_(fusion), groups_(groups), fuse_(fuse) {}
+  Grower(FusionGraph& fusion, std::vector<Group>& groups, GroupOrder& order, bool fuse)
+      : fusion_(fusion), groups_(groups), order_(order), fuse_(fuse) {}
 
   /// Makes group `group` from node number `root`.
   void start(int group, int root);
@@ -47,11 +49,9 @@ class Grower {
   bool join_fold(const Node* fold, const std::vector<int>& axes);
   bool covers_domain(const std::vector<int>& axes) const;
   bool can_be_output(const Node* node, const std::vector<int>& axes) const;
-  bool path_leads_back(int producer, int group) const;
   bool feeds_fold(const Node* node) const;
   bool follows_fold(const Node* node, const std::vector<int>& axes) const;
   bool sibling_axes(const Node* node, const Group& group, std::vector<int>& axes) const;
-  bool needs_group(int root, int group) const;
   void add(int node);
   void grow();
   Group& group() { return groups_[id_]; }
@@ -59,6 +59,7 @@ class Grower {
 
   FusionGraph& fusion_;
   std::vector<Group>& groups_;
+  GroupOrder& order_;
   bool fuse_;
   int id_ = -1;
   std::priority_queue<int> candidates_;

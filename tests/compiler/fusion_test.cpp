@@ -80,6 +80,18 @@ TEST_CASE("no group needs itself through others") {
         "map @cpu: tanh -> 1 output\nlibrary @cpu: gemm -> 1 output\nmap @cpu: add -> 1 output\n");
 }
 
+TEST_CASE("no group needs itself through others that have older and newer members") {
+  // The two sums of masked values share a kernel, one is older than what the other needs.
+  Variable x = tensor("x", DType::float64, {2, 4}), y = vector("y", DType::float64);
+  Variable mask = vector("mask", DType::boolean);
+  Variable picked = where(mask, reshape(x, {-1}), y);
+  Variable w = iota_like(y, 0, DType::float64);
+  Variable cost = sum(picked * w) + sum(y * sin(w)) + sum(picked * cos(w)) + sum(y * tanh(w));
+  std::vector<Variable> outputs = grad(cost, {x, y});
+  outputs.push_back(cost);
+  CHECK_NOTHROW(fused({x, y, mask}, outputs));
+}
+
 TEST_CASE("with fusion off each op is a kernel") {
   Variable x = vector("x");
   FunctionGraph function;

@@ -1,5 +1,6 @@
 // Random graphs, compiled as users compile them, against the references of their ops.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <ostream>
 
 #include "croton/croton.h"
@@ -37,7 +38,62 @@ void run(unsigned seed, DType dtype, bool fuse, bool check_bounds = false) {
   }
 }
 
+/// A scalar that each element of each output counts in, with a weight of its own.
+Variable weighted_sum(const std::vector<Variable>& values) {
+  Variable total = constant(0.0).astype(DType::float64);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Variable v = flatten(values[i].astype(DType::float64));
+    total = total + sum(v * sin(iota_like(v, 0, DType::float64) * 1.7 + static_cast<double>(i)));
+  }
+  return total;
+}
+
+Array moved(const Array& x, const Array& direction, double step) {
+  std::vector<double> values = x.to_vector<double>();
+  const std::vector<double> along = direction.to_vector<double>();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += step * along[i];
+  return Array::from<double>(values, x.shape());
+}
+
+/// The gradient along a direction against the difference of values on both sides.
+void check_gradients(unsigned seed) {
+  RandomGraph graph(seed, DType::float64);
+  INFO("seed " << seed << "\n" << graph.text());
+  const Variable cost = weighted_sum(graph.outputs());
+  std::vector<Variable> outputs =
+      grad(cost, graph.inputs, {.disconnected_inputs = Disconnected::ignore});
+  const FunctionOptions options{.on_unused = OnUnused::ignore};
+  const Function gradients = function(graph.inputs, outputs, options);
+  const Function value = function(graph.inputs, cost, options);
+  const Outputs found = gradients.call(graph.arguments);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const Array& x = graph.arguments[i];
+    REQUIRE(found[i].shape() == x.shape());
+    const Array direction =
+        random_uniform(x.shape(), {.seed = seed, .dtype = DType::float64, .low = -1});
+    double symbolic = 0;
+    const std::vector<double> slopes = found[i].to_vector<double>();
+    for (std::size_t k = 0; k < slopes.size(); ++k) {
+      symbolic += slopes[k] * direction.to_vector<double>()[k];
+    }
+    const auto at = [&](double step) {
+      std::vector<Array> arguments = graph.arguments;
+      arguments[i] = moved(x, direction, step);
+      return value.call(arguments)[0].item<double>();
+    };
+    const auto slope = [&](double step) { return (at(step) - at(-step)) / (2 * step); };
+    const double wide = slope(1e-5), narrow = slope(1e-6);
+    // Beside a kink the two differ, and neither is the gradient.
+    if (!(std::abs(wide - narrow) < 1e-5 * (1 + std::abs(wide)))) continue;
+    CHECK(symbolic == Approx(narrow).epsilon(1e-3).margin(1e-3));
+  }
+}
+
 }  // namespace
+
+TEST_CASE("gradients of random graphs are what differences of their values say") {
+  for (unsigned seed = 0; seed < 200; ++seed) check_gradients(seed);
+}
 
 TEST_CASE("random graphs compute what the references of their ops do") {
   for (unsigned seed = 0; seed < 400; ++seed) {
