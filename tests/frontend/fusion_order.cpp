@@ -1,0 +1,22 @@
+// Kernels never need one another's results both ways.
+#include <croton/croton.h>
+
+#include <catch2/catch.hpp>
+
+using namespace croton;
+
+TEST_CASE("two sums that share operands at both ends are computed in an order that exists") {
+  // The gradient reads 1 / n and the activation; the cost reads n and the activation: each of the
+  // two kernels could compute one of them for the other.
+  Variable x = tensor("x", DType::float32, {kAnyDim, 30}), y = vector("y");
+  Shared w = shared(random_normal({30}, {.seed = 1})), b = shared(0.5f);
+  Variable cost = mean(binary_crossentropy(sigmoid(dot(x, w) + b), y));
+  std::vector<Variable> g = grad(cost, {w, b});
+  const Array xs = random_normal({50, 30}, {.seed = 2}), ys = random_uniform({50}, {.seed = 3});
+  const std::vector<Variable> values{cost, g[0], g[1]};
+  Outputs fused = function({x, y}, values)(xs, ys);
+  const Config apart = current_config().with("fuse", "off");
+  Outputs expected = function({x, y}, values, {.config = apart})(xs, ys);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    CHECK(allclose(fused[i], expected[i], 1e-4, 1e-6));
+}
