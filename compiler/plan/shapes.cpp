@@ -94,7 +94,7 @@ Dim Shapes::compute_value(const Variable& v) {
   if (op == "size_of") return of(node.inputs[0]).shape[node.attrs().integer("axis")];
   if (op == "cast" && is_integer(v.dtype())) return value_of(node.inputs[0]);
   if (op == "dimshuffle" && v.ndim() == 0) return value_of(node.inputs[0]);
-  if (node.inputs.size() == 1 && op == "negative") return Dim(0) - value_of(node.inputs[0]);
+  if (node.inputs.size() == 1 && op == "neg") return Dim(0) - value_of(node.inputs[0]);
   if (node.inputs.size() != 2) return {};
   const auto both = [&](auto combine) {
     const Dim a = value_of(node.inputs[0]);

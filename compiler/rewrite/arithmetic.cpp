@@ -377,9 +377,9 @@ Variable same_operands(const Node& node, Context&) {
   return node.inputs[0].same(node.inputs[1]) ? node.inputs[0] : Variable();
 }
 
-/// maximum(x, 0) -> relu(x)
+/// maximum(x, 0) -> relu(x), of floats; sizes are followed through maximum
 Variable maximum_zero(const Node& node, Context& c) {
-  if (is_bool(dtype_of_result(node))) return {};
+  if (!is_float(dtype_of_result(node))) return {};
   const Variable x = beside(node, 0);
   return x.defined() ? c.accept(make("relu", {x}), node) : Variable();
 }

@@ -25,7 +25,7 @@ bool RewriteContext::same_shape(const Variable& value, const Variable& like) {
     const std::int64_t mine = value.static_shape()[axis];
     const std::int64_t wanted = like.static_shape()[axis];
     if (mine != wanted) return false;
-    if (mine == kAnyDim && !(sizes_.proven(value, axis) == sizes_.proven(like, axis))) return false;
+    if (mine == kAnyDim && !sizes_.implied(value, axis, like, axis)) return false;
   }
   return true;
 }
@@ -50,13 +50,12 @@ Variable RewriteContext::filled(const Node& node, double value) {
   const Shape& shape = node.outputs[0].shape;
   std::vector<Size> sizes;
   for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
-    const SizeSource source = sizes_.proven(node.out(), axis);
-    if (source.number != kAnyDim) {
-      sizes.emplace_back(source.number);
-    } else if (source.node == &node) {
-      return {};
+    const std::optional<SizeSource> source = sizes_.only(node.out(), axis);
+    if (!source || source->node == &node) return {};
+    if (source->number != kAnyDim) {
+      sizes.emplace_back(source->number);
     } else {
-      sizes.emplace_back(size_value(source));
+      sizes.emplace_back(size_value(*source));
     }
   }
   return broadcast_sizes(scalar_like(node.out(), value, node.loc), sizes, node.loc);
@@ -277,37 +276,33 @@ Graph rewrite(const Graph& graph, std::string_view pass, std::span<const RuleTab
 
 namespace {
 
-// In the order of the passes: each pass runs a beginning of this list, so that what a rule leaves
-// is tidied up at once.
+// Each pass also runs the rules that tidy up what its own ones leave.
 struct Tables {
-  RuleTable list[6] = {folding_rules(),   arithmetic_rules(),         shape_rules(),
-                       stabilize_rules(), stabilize_gradient_rules(), specialize_rules()};
+  RuleTable all[6] = {folding_rules(),    arithmetic_rules(), shape_rules(),
+                      specialize_rules(), stabilize_rules(),  stabilize_gradient_rules()};
+  RuleTable stabilize[5] = {all[0], all[1], all[2], all[4], all[5]};
 };
 
-std::span<const RuleTable> tables_of(std::string_view pass) {
-  const std::span<const RuleTable> all = all_rules();
-  std::size_t count = all.size();
-  while (count > 0 && all[count - 1].stage != pass) --count;
-  return all.first(count);
+const Tables& tables() {
+  static const Tables instance;
+  return instance;
 }
 
 }  // namespace
 
-std::span<const RuleTable> all_rules() {
-  static const Tables tables;
-  return tables.list;
-}
+std::span<const RuleTable> all_rules() { return tables().all; }
 
 Graph canonicalize(const Graph& graph, const CompileContext& context) {
-  return rewrite(graph, "canonicalize", tables_of("canonicalize"), context);
+  return rewrite(graph, "canonicalize", all_rules().first(3), context);
 }
 
 Graph stabilize(const Graph& graph, const CompileContext& context) {
-  return rewrite(graph, "stabilize", tables_of("stabilize"), context);
+  return rewrite(graph, "stabilize", tables().stabilize, context);
 }
 
 Graph specialize(const Graph& graph, const CompileContext& context) {
-  return rewrite(graph, "specialize", tables_of("specialize"), context);
+  // Not those of stabilize: they make ops that have been taken apart by now.
+  return rewrite(graph, "specialize", all_rules().first(4), context);
 }
 
 }  // namespace croton

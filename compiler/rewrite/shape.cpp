@@ -88,8 +88,8 @@ bool same_but_ones(const Variable& x, const Variable& to, Context& c, Integers& 
     }
     skip();
     if (from == x.ndim()) return false;
-    const SizeSource mine = c.sizes().proven(x, from);
-    if (!(mine == c.sizes().proven(to, axis))) return false;
+    if (x.static_shape()[from] != to.static_shape()[axis]) return false;
+    if (!c.sizes().implied(x, from, to, axis)) return false;
     order.push_back(from++);
   }
   skip();
@@ -163,6 +163,38 @@ Variable broadcast_operand(const Node& node, Context& c) {
   return {};
 }
 
+bool has_one_element(const Variable& v) {
+  const Shape& shape = v.static_shape();
+  return std::all_of(shape.begin(), shape.end(), [](std::int64_t size) { return size == 1; });
+}
+
+/// A constant, or axes of size 1 around a scalar, as that scalar; undefined when v is neither.
+Variable scalar_inside(const Variable& v) {
+  if (v.ndim() == 0 || !has_one_element(v)) return {};
+  if (is_op(v, "dimshuffle") && in(v).ndim() == 0) return in(v);
+  return is_constant_node(v) ? dimshuffled(v, {}) : Variable();
+}
+
+/// op(dimshuffle(scalar), x) -> op(scalar, x); the same of constants of one element
+Variable scalar_operand(const Node& node, Context& c) {
+  if (node.op->form != OpForm::scalar || node.inputs.size() < 2) return {};
+  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+    const Variable scalar = scalar_inside(node.inputs[k]);
+    if (!scalar.defined()) continue;
+    std::vector<Variable> inputs = node.inputs;
+    inputs[k] = scalar;
+    const Variable smaller = with_inputs(node, std::move(inputs));
+    if (c.fits(smaller, node)) return smaller;
+  }
+  return {};
+}
+
+/// broadcast(dimshuffle(scalar)) -> broadcast(scalar); the same of constants of one element
+Variable broadcast_scalar(const Node& node, Context&) {
+  const Variable scalar = scalar_inside(node.inputs[0]);
+  return scalar.defined() ? broadcast_of(scalar, node) : Variable();
+}
+
 /// op(broadcast(a), scalar) -> broadcast(op(a, scalar)), of a scalar a
 Variable broadcast_result(const Node& node, Context& c) {
   if (node.op->form != OpForm::scalar) return {};
@@ -179,19 +211,24 @@ Variable broadcast_result(const Node& node, Context& c) {
                          : Variable();
 }
 
+/// The sizes that a broadcast gives.
+std::vector<Size> sizes_given(const Variable& broadcast) {
+  std::vector<Size> sizes;
+  int next = 1;
+  for (const std::int64_t size : broadcast.node()->attrs().integers("sizes")) {
+    sizes.push_back(size == kSymbolSize ? Size(in(broadcast, next++)) : Size(size));
+  }
+  return sizes;
+}
+
 /// dimshuffle(broadcast(scalar)) -> broadcast(scalar)
 Variable dimshuffle_broadcast(const Node& node, Context& c) {
   const Variable& inner = node.inputs[0];
   if (!is_op(inner, "broadcast") || in(inner).ndim() != 0) return {};
-  const Integers& sizes = inner.node()->attrs().integers("sizes");
-  std::vector<Size> symbols;
-  std::size_t next = 1;
-  for (const std::int64_t size : sizes) {
-    symbols.push_back(size == kSymbolSize ? Size(inner.node()->inputs[next++]) : Size(size));
-  }
+  const std::vector<Size> sizes = sizes_given(inner);
   std::vector<Size> shuffled;
   for (const std::int64_t axis : node.attrs().integers("order")) {
-    shuffled.push_back(axis < 0 ? Size(1) : symbols[axis]);
+    shuffled.push_back(axis < 0 ? Size(1) : sizes[axis]);
   }
   return c.accept(broadcast_sizes(in(inner), shuffled, node.loc), node);
 }
@@ -285,7 +322,27 @@ Variable sum_neg(const Node& node, Context& c) {
   return make("neg", {make("sum", {in(x)}, node.attrs())});
 }
 
-/// sum(broadcast(x)) over all axes that were stretched -> x * their number
+/// The product of sizes as a 0-d `dtype`; undefined when one follows from nothing but `wide`.
+Variable number_of_elements(const Variable& wide, const Integers& axes, DType dtype, Context& c) {
+  std::int64_t known = 1;
+  Variable count;
+  for (const std::int64_t axis : axes) {
+    const std::optional<SizeSource> size = c.sizes().only(wide, static_cast<int>(axis));
+    if (!size || size->node == wide.node()) return {};
+    if (size->number != kAnyDim) {
+      known *= size->number;
+      continue;
+    }
+    const Variable next = c.size_value(*size);
+    count = count.defined() ? make("mul", {count, next}) : next;
+  }
+  const Loc loc = Loc::current();
+  const Variable number = is_float(dtype) ? make_scalar(dtype, static_cast<double>(known), loc)
+                                          : make_scalar(dtype, known, loc);
+  return count.defined() ? make("mul", {cast_to(count, dtype, loc), number}) : number;
+}
+
+/// sum(broadcast(x)) over axes that were stretched -> x * their number
 Variable sum_broadcast(const Node& node, Context& c) {
   const Variable& wide = node.inputs[0];
   // A narrow integer might not hold the number.
@@ -293,35 +350,26 @@ Variable sum_broadcast(const Node& node, Context& c) {
     return {};
   const Variable& x = in(wide);
   const Integers& axes = axes_of(node);
-  const Integers& sizes = wide.node()->attrs().integers("sizes");
+  const std::vector<Size> sizes = sizes_given(wide);
   const int extra = wide.ndim() - x.ndim();
-  std::vector<int> stretched;
   Integers order;
+  std::vector<Size> left;
   for (int axis = 0; axis < wide.ndim(); ++axis) {
     const bool from_one = axis < extra || x.static_shape()[axis - extra] == 1;
-    const bool reduces = contains(axes, axis);
-    if (from_one != reduces && !(sizes[axis] == 1 && !reduces)) return {};
-    if (reduces) stretched.push_back(axis);
-    if (!reduces) order.push_back(axis < extra ? -1 : axis - extra);
-    if (reduces && keeps_dims(node)) order.push_back(-1);
-  }
-  std::int64_t known = 1;
-  Variable count;
-  for (const int axis : stretched) {
-    const SizeSource size = c.sizes().proven(wide, axis);
-    if (size.node == wide.node()) return {};
-    if (size.number != kAnyDim) {
-      known *= size.number;
-    } else {
-      const Variable next = c.size_value(size);
-      count = count.defined() ? make("mul", {count, next}) : next;
+    if (!contains(axes, axis)) {
+      order.push_back(axis < extra ? -1 : axis - extra);
+      left.push_back(sizes[axis]);
+    } else if (!from_one) {
+      return {};
+    } else if (keeps_dims(node)) {
+      order.push_back(-1);
+      left.emplace_back(1);
     }
   }
-  Variable number = is_float(x.dtype())
-                        ? make_scalar(x.dtype(), static_cast<double>(known), node.loc)
-                        : make_scalar(x.dtype(), known, node.loc);
-  if (count.defined()) number = make("mul", {cast_to(count, x.dtype(), node.loc), number});
-  return c.accept(make("mul", {dimshuffled(x, order), number}), node);
+  const Variable number = number_of_elements(wide, axes, x.dtype(), c);
+  if (!number.defined()) return {};
+  const Variable product = make("mul", {dimshuffled(x, order), number});
+  return c.accept(broadcast_sizes(product, left, node.loc), node);
 }
 
 // Sizes as values.
@@ -330,9 +378,15 @@ Variable sum_broadcast(const Node& node, Context& c) {
 Variable size_of_source(const Node& node, Context& c) {
   const int axis = static_cast<int>(node.attrs().integer("axis"));
   const Variable& x = node.inputs[0];
-  const SizeSource source = c.sizes().assumed(x, axis);
+  const SizeSource source = c.sizes().one_of(x, axis);
   const bool same = source.node == x.node() && source.axis == axis;
   return same ? Variable() : c.size_value(source);
+}
+
+/// maximum(size_of(x), 0) -> size_of(x)
+Variable size_of_positive(const Node& node, Context&) {
+  const Variable size = beside(node, 0);
+  return size.defined() && is_op(size, "size_of") ? size : Variable();
 }
 
 /// shape_of(x) -> constant, where all sizes are known
@@ -415,6 +469,8 @@ constexpr Rule kRules[] = {
     {"broadcast_same", "broadcast", "shape useless", kExact, broadcast_same},
     {"broadcast_broadcast", "broadcast", "shape", kExact, broadcast_broadcast},
     {"broadcast_operand", "", "shape broadcast", kExact, broadcast_operand},
+    {"scalar_operand", "", "shape broadcast", kExact, scalar_operand},
+    {"broadcast_scalar", "broadcast", "shape broadcast", kExact, broadcast_scalar},
     {"broadcast_result", "", "shape broadcast", kExact, broadcast_result},
     {"dimshuffle_broadcast", "dimshuffle", "shape", kExact, dimshuffle_broadcast},
     {"reduce_ones", "sum prod max min any all", "reduction useless", kExact, reduce_ones},
@@ -423,6 +479,7 @@ constexpr Rule kRules[] = {
     {"sum_neg", "sum", "reduction", kExact, sum_neg},
     {"sum_broadcast", "sum", "reduction", kRounding, sum_broadcast},
     {"size_of_source", "size_of", "shape", kExact, size_of_source},
+    {"size_of_positive", "maximum", "shape", kExact, size_of_positive},
     {"shape_of_known", "shape_of", "shape", kExact, shape_of_known},
     {"entry_of_shape", "take slice", "shape", kExact, entry_of_shape},
     {"slice_all", "slice", "useless", kExact, slice_all},

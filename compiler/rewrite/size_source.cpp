@@ -16,22 +16,39 @@ bool keeps_shape(const std::string& op) {
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 
-SizeSource own(const Node& node, int axis) { return {kAnyDim, &node, 0, axis}; }
-
 }  // namespace
+
+bool EqualSizes::has(const SizeSource& source) const {
+  return std::find(sources.begin(), sources.end(), source) != sources.end();
+}
+
+void EqualSizes::add(const SizeSource& source) {
+  constexpr std::size_t kMost = 4;
+  if (has(source)) return;
+  if (sources.size() == kMost) {
+    complete = false;
+  } else {
+    sources.push_back(source);
+  }
+}
+
+void EqualSizes::add(const EqualSizes& other) {
+  for (const SizeSource& source : other.sources) add(source);
+  complete = complete && other.complete;
+}
 
 bool SizeSources::is_entry_needed(const Node& node) {
   return node.outputs.size() == 1 && !node.outputs[0].shape.is_static() && !node.inputs.empty();
 }
 
-SizeSource SizeSources::known(const Variable& v, int axis, int kind) const {
+EqualSizes SizeSources::known(const Variable& v, int axis) const {
   const std::int64_t size = v.static_shape()[axis];
-  if (size != kAnyDim) return {size, nullptr, 0, 0};
-  if (!is_entry_needed(*v.node())) return {kAnyDim, v.node(), v.output(), axis};
-  return entries_.at(v.node()).sources[kind][static_cast<std::size_t>(axis)];
+  if (size != kAnyDim) return {{{size, nullptr, 0, 0}}};
+  if (!is_entry_needed(*v.node())) return {{{kAnyDim, v.node(), v.output(), axis}}};
+  return entries_.find(v.node())->axes[static_cast<std::size_t>(axis)];
 }
 
-SizeSource SizeSources::of(const Variable& v, int axis, int kind) {
+EqualSizes SizeSources::of(const Variable& v, int axis) {
   std::vector<const Node*> todo;
   const auto wants = [&](const Node* node) {
     return is_entry_needed(*node) && !entries_.contains(node);
@@ -53,14 +70,28 @@ SizeSource SizeSources::of(const Variable& v, int axis, int kind) {
     }
     todo.pop_back();
   }
-  return known(v, axis, kind);
+  return known(v, axis);
+}
+
+std::optional<SizeSource> SizeSources::only(const Variable& v, int axis) {
+  const EqualSizes sizes = of(v, axis);
+  if (!sizes.complete || sizes.sources.size() != 1) return {};
+  return sizes.sources[0];
+}
+
+bool SizeSources::implied(const Variable& kept, int kept_axis, const Variable& gone,
+                          int gone_axis) {
+  const EqualSizes left = of(gone, gone_axis);
+  const EqualSizes right = of(kept, kept_axis);
+  return left.complete && std::all_of(left.sources.begin(), left.sources.end(),
+                                      [&](const SizeSource& s) { return right.has(s); });
 }
 
 /// The source of a size that is given by an integer scalar.
-SizeSource SizeSources::value_of(const Variable& size, int kind) const {
+SizeSource SizeSources::value_of(const Variable& size) const {
   if (is_op(size, "size_of")) {
     const Node& node = *size.node();
-    return known(node.inputs[0], static_cast<int>(node.attrs().integer("axis")), kind);
+    return known(node.inputs[0], static_cast<int>(node.attrs().integer("axis"))).sources[0];
   }
   // A scalar that nothing else says: itself, under an axis that no value has.
   return {kAnyDim, size.node(), size.output(), -1};
@@ -69,18 +100,10 @@ SizeSource SizeSources::value_of(const Variable& size, int kind) const {
 void SizeSources::compute_elementwise(const Node& node, Entry& entry) {
   const int rank = static_cast<int>(node.outputs[0].shape.size());
   for (int axis = 0; axis < rank; ++axis) {
-    bool first = true;
     for (const Variable& input : node.inputs) {
       const int mine = axis - (rank - input.ndim());
       if (mine < 0 || input.static_shape()[mine] == 1) continue;
-      if (first) entry.sources[1][axis] = known(input, mine, 1);
-      const SizeSource proven = known(input, mine, 0);
-      if (!first && !(proven == entry.sources[0][axis])) {
-        entry.sources[0][axis] = own(node, axis);
-        break;
-      }
-      entry.sources[0][axis] = proven;
-      first = false;
+      entry.axes[axis].add(known(input, mine));
     }
   }
 }
@@ -91,18 +114,12 @@ void SizeSources::compute_sizes(const Node& node, Entry& entry, std::size_t firs
   const bool broadcast = node.op->name == "broadcast";
   for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
     if (sizes[axis] != kSymbolSize) continue;
-    const Variable& symbol = node.inputs[first++];
-    SizeSource proven = value_of(symbol, 0);
-    if (broadcast) {
-      // An operand that is not stretched has to agree with the size.
-      const Variable& x = node.inputs[0];
-      const int mine = static_cast<int>(axis) - static_cast<int>(sizes.size()) + x.ndim();
-      if (mine >= 0 && x.static_shape()[mine] != 1 && !(known(x, mine, 0) == proven)) {
-        proven = own(node, static_cast<int>(axis));
-      }
-    }
-    entry.sources[0][axis] = proven;
-    entry.sources[1][axis] = value_of(symbol, 1);
+    entry.axes[axis].add(value_of(node.inputs[first++]));
+    if (!broadcast) continue;
+    // An operand that is not stretched has to agree with the size.
+    const Variable& x = node.inputs[0];
+    const int mine = static_cast<int>(axis) - static_cast<int>(sizes.size()) + x.ndim();
+    if (mine >= 0 && x.static_shape()[mine] != 1) entry.axes[axis].add(known(x, mine));
   }
 }
 
@@ -113,9 +130,18 @@ void SizeSources::compute_gemm(const Node& node, Entry& entry) {
     const bool transposed =
         node.attrs().integer_or(side == 0 ? "transpose_a" : "transpose_b", 0) != 0;
     const int axis = x.ndim() - 2 + ((side == 1) != transposed ? 1 : 0);
-    for (int kind = 0; kind < 2; ++kind) {
-      entry.sources[kind][rank - 2 + side] = known(x, axis, kind);
-    }
+    entry.axes[rank - 2 + side] = known(x, axis);
+  }
+}
+
+void SizeSources::compute_fold(const Node& node, Entry& entry) {
+  const std::vector<std::int64_t>& axes = node.attrs().integers("axes");
+  const bool keepdims = node.attrs().integer("keepdims") != 0;
+  int axis = 0;
+  for (int from = 0; from < node.inputs[0].ndim(); ++from) {
+    const bool reduced = std::find(axes.begin(), axes.end(), from) != axes.end();
+    if (!reduced) entry.axes[axis] = known(node.inputs[0], from);
+    if (!reduced || keepdims) ++axis;
   }
 }
 
@@ -124,46 +150,37 @@ void SizeSources::compute(const Node& node) {
   entry.keep = node.out();
   const Shape& shape = node.outputs[0].shape;
   const int rank = static_cast<int>(shape.size());
-  for (auto& list : entry.sources) {
-    for (int axis = 0; axis < rank; ++axis) list.push_back(own(node, axis));
-  }
-  const auto copy = [&](int axis, int from) {
-    for (int kind = 0; kind < 2; ++kind) {
-      entry.sources[kind][axis] = known(node.inputs[0], from, kind);
-    }
-  };
+  entry.axes.resize(static_cast<std::size_t>(rank));
   const std::string& op = node.op->name;
   if (node.op->form == OpForm::scalar) {
     compute_elementwise(node, entry);
   } else if (keeps_shape(op)) {
-    for (int axis = 0; axis < rank; ++axis) copy(axis, axis);
+    for (int axis = 0; axis < rank; ++axis) entry.axes[axis] = known(node.inputs[0], axis);
   } else if (op == "dimshuffle") {
     const std::vector<std::int64_t>& order = node.attrs().integers("order");
     for (int axis = 0; axis < rank; ++axis) {
-      if (order[axis] >= 0) copy(axis, static_cast<int>(order[axis]));
+      if (order[axis] >= 0) entry.axes[axis] = known(node.inputs[0], static_cast<int>(order[axis]));
     }
   } else if (node.op->fold) {
-    const std::vector<std::int64_t>& axes = node.attrs().integers("axes");
-    const bool keepdims = node.attrs().integer("keepdims") != 0;
-    int axis = 0;
-    for (int from = 0; from < node.inputs[0].ndim(); ++from) {
-      const bool reduced = std::find(axes.begin(), axes.end(), from) != axes.end();
-      if (!reduced) copy(axis, from);
-      if (!reduced || keepdims) ++axis;
-    }
+    compute_fold(node, entry);
   } else if (op == "broadcast" || op == "reshape") {
     compute_sizes(node, entry, 1);
   } else if (op == "iota") {
     compute_sizes(node, entry, 0);
   } else if (op == "gemm") {
     compute_gemm(node, entry);
-  }
-  for (auto& list : entry.sources) {
-    for (int axis = 0; axis < rank; ++axis) {
-      if (shape[axis] != kAnyDim) list[axis] = {shape[axis], nullptr, 0, 0};
+  } else if (op == "pick" || op == "pick_grad") {
+    // The last axis of a pick_grad is the node's own.
+    for (int axis = 0; axis < node.inputs[1].ndim(); ++axis) {
+      entry.axes[axis] = known(node.inputs[0], axis);
+      entry.axes[axis].add(known(node.inputs[1], axis));
     }
   }
-  entries_.emplace(&node, std::move(entry));
+  for (int axis = 0; axis < rank; ++axis) {
+    if (shape[axis] != kAnyDim) entry.axes[axis] = {{{shape[axis], nullptr, 0, 0}}};
+    if (entry.axes[axis].sources.empty()) entry.axes[axis].add({kAnyDim, &node, 0, axis});
+  }
+  entries_[&node] = std::move(entry);
 }
 
 }  // namespace croton

@@ -1,5 +1,9 @@
 // The engine: merging, order and end of rewriting, flags, what rules must keep, and time.
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
 
 #include "compiler/rewrite/match.h"
 #include "compiler/rewrite/selection.h"
@@ -216,6 +220,23 @@ TEST_CASE("a rule's name stands once, its roots are ops", "[rewrite]") {
       for_each_word(rule.roots, [](std::string_view root) {
         CHECK(OpRegistry::instance().find(root) != nullptr);
       });
+    }
+  }
+}
+
+TEST_CASE("every rule has a test of its own", "[rewrite]") {
+  std::string text;
+  const std::filesystem::path folder = std::filesystem::path(CROTON_TEST_DATA) / "../compiler";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (!file.path().filename().string().starts_with("rewrite_")) continue;
+    std::stringstream content;
+    content << std::ifstream(file.path()).rdbuf();
+    text += content.str();
+  }
+  for (const RuleTable& table : all_rules()) {
+    for (const Rule& rule : table.rules) {
+      INFO(rule.name);
+      CHECK(text.find("rule(\"" + std::string(rule.name) + "\"") != std::string::npos);
     }
   }
 }

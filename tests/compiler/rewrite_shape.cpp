@@ -64,6 +64,10 @@ TEST_CASE("repetition goes where it is free", "[rewrite]") {
              "broadcast[sizes=[2, 3, 5]](v)");
   check_rule("broadcast_operand", x * broadcast_like(k, x, Loc::current()), "mul(x, k)");
   check_rule("broadcast_operand", broadcast_like(v, x, Loc::current()) - x, "sub(v, x)");
+  // The quotient has the sizes of both, or the call fails.
+  const Variable y = floats("y", {kOpen, 5});
+  check_rule("broadcast_operand", broadcast_like(k, y, Loc::current()) * (y / x),
+             "mul(k, true_divide(y, x))");
   check_no_match("broadcast_operand", v + broadcast_to(k, {2, 5}));
   check_no_match("broadcast_operand",
                  x + broadcast_like(k, floats("y", {kOpen, 5}), Loc::current()));
@@ -72,6 +76,12 @@ TEST_CASE("repetition goes where it is free", "[rewrite]") {
   check_rule("broadcast_result", broadcast_to(k, {3}).astype(DType::int32),
              "broadcast[sizes=[3]](cast[dtype=3](k))");
   check_no_match("broadcast_result", exp(broadcast_to(v, {3, 5})));
+  check_rule("scalar_operand", x * k.dimshuffle({-1, -1}), "mul(x, k)");
+  check_rule("scalar_operand", make_constant(Array{{2.f}}, Loc::current()) + x, "add(2.0, x)");
+  check_no_match("scalar_operand", v * k.dimshuffle({-1, -1}));
+  check_rule("broadcast_scalar", broadcast_to(k.dimshuffle({-1}), {3}), "broadcast[sizes=[3]](k)");
+  check_rule("broadcast_scalar", broadcast_to(make_constant(Array{{2.f}}, Loc::current()), {3, 4}),
+             "broadcast[sizes=[3, 4]](2.0)");
   check_rule("dimshuffle_broadcast", broadcast_like(k, x, Loc::current()).T(),
              "broadcast[sizes=[5, -2]](k, size_of[axis=0](x))");
   check_rule("reshape_broadcast", reshape(broadcast_to(k, {2, 6}), {4, 3}),
@@ -119,7 +129,8 @@ TEST_CASE("sums of what was repeated are products", "[rewrite]") {
              "mul(v, mul(cast[dtype=11](size_of[axis=0](x)), 1.0))", false);
   check_rule("sum_broadcast", sum(broadcast_to(symbol("n", DType::int64, {}), {3})), "mul(n, 3)");
   check_no_match("sum_broadcast", sum(broadcast_to(v, {3, 5}), 1));
-  check_no_match("sum_broadcast", sum(broadcast_to(k, {3, 5}), 1));
+  check_rule("sum_broadcast", sum(broadcast_to(k, {3, 5}), 1),
+             "broadcast[sizes=[3]](mul(dimshuffle[order=[-1]](k), 5.0))", false);
 }
 
 TEST_CASE("sizes come from where they are known", "[rewrite]") {
@@ -137,6 +148,7 @@ TEST_CASE("sizes come from where they are known", "[rewrite]") {
   check_rule("size_of_source", size(zeros({symbol("n", DType::int64, {}), 3}), 0), "n");
   check_rule("size_of_source", size(arange(symbol("n", DType::int64, {})), 0), "maximum(n, 0)");
   check_no_match("size_of_source", size(x, 0));
+  check_rule("size_of_positive", maximum(size(x, 0), 0), rows);
   const Variable known = apply("size_of", {x}, {{"axis", 1}}, Loc::current());
   check_rule("size_of_source", known, "5");
   const Variable shape = apply("shape_of", {floats("z", {2, 3})}, {}, Loc::current());
