@@ -196,20 +196,26 @@ class Specialiser {
       out_.checked_steps.back() = s.index;
     }
     if (launch.blocks == 0) return;
-    const bool streams = kernel.streaming_module >= 0 && wants_streaming(memory, step, s.index);
+    const bool streams = kernel.streaming_module >= 0 && value(step.misalignment) == 0 &&
+                         wants_streaming(memory, step, s.index);
     launch.kernel =
         streams ? bound_.streaming_kernel(step.kernel) : bound_.kernels[at(step.kernel)];
     if (streams) ++out_.statistics.streaming_launches;
   }
 
+  /// Non-temporal stores pay when what is written has left the cache before anybody reads it, and
+  /// was not brought there by being read in this very step.
   bool wants_streaming(const SlotMemory& memory, const Step& step, std::int32_t index) const {
-    if (value(step.misalignment) != 0) return false;
     std::int64_t written = 0;
     for (std::int32_t k = 0; k < step.outputs; ++k) {
-      if (memory.read_after(step.slots[at(k)], index)) return false;
-      written += slot_bytes_[at(step.slots[at(k)])];
+      const std::int32_t slot = step.slots[at(k)];
+      if (memory.read_after(slot, index)) return false;
+      for (std::size_t i = at(step.outputs); i < step.slots.size(); ++i) {
+        if (memory.root(step.slots[i]) == memory.root(slot)) return false;
+      }
+      written += slot_bytes_[at(slot)];
     }
-    return written > bound_.contexts[at(step.context)]->device().target().l3_bytes;
+    return written > bound_.contexts[at(step.context)]->device().target().streaming_bytes();
   }
 
   void bind_library(const Step& step, SpecialisedStep& s) {

@@ -30,6 +30,12 @@ struct TargetInfo {
   std::int64_t max_parameter_bytes = 4096;
 
   int lanes() const { return vector_bits / 32; }
+  /// An output larger than this is written past the caches when nobody reads it soon. Virtual
+  /// machines tell of the last cache of a whole socket, of which some 16 MiB a core are theirs.
+  std::int64_t streaming_bytes() const {
+    const std::int64_t share = cores * (l2_bytes + (std::int64_t{16} << 20));
+    return (share < l3_bytes ? share : l3_bytes) / 2;
+  }
 };
 
 /// The CPU that this process runs on, asked of the processor and the operating system.

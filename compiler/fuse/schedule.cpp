@@ -1,5 +1,7 @@
 #include "compiler/fuse/schedule.h"
 
+#include <algorithm>
+
 #include "compiler/graph/op.h"
 #include "croton/error.h"
 
@@ -96,6 +98,13 @@ void set_counters(GroupLowering& lowering, std::size_t first, std::size_t last, 
 
 Dim ceil_div(Dim a, Dim b) { return floor_div(a + b - Dim(1), b); }
 
+Dim misalignment(const std::vector<Variable>& outputs, Dim row) {
+  // Rows of larger elements are aligned where those of the smallest are.
+  std::size_t smallest = 64;
+  for (const Variable& output : outputs) smallest = std::min(smallest, size_of(output.dtype()));
+  return floor_mod(row * Dim(static_cast<std::int64_t>(smallest)), Dim(64));
+}
+
 std::int64_t cost_of(const Group& group) {
   std::int64_t cost = 1;
   for (const Node* node : group.nodes) cost += node->op->cost;
@@ -174,11 +183,7 @@ Scheduled schedule_map(const Group& group, const Shapes& shapes, const ScheduleT
     const Dim rows_per_block =
         one_row ? Dim(1) : max(Dim(1), floor_div(Dim(kBlockElements), max(inner, Dim(1))));
     launch.blocks = ceil_div(rows, rows_per_block) * chunks;
-    launch.misalignment =
-        one_row
-            ? Dim(0)
-            : floor_mod(inner * Dim(static_cast<std::int64_t>(size_of(group.outputs[0].dtype()))),
-                        Dim(64));
+    launch.misalignment = one_row ? Dim(0) : misalignment(group.outputs, inner);
 
     Expr block = b.block();
     Expr start = b.i64(0);

@@ -82,6 +82,8 @@ Dim extent(const std::vector<DomainLoop>& loops, std::size_t first, std::size_t 
 /// Sets the counters of loops [first, last) from one running index, the last one fastest.
 void set_counters(GroupLowering& lowering, std::size_t first, std::size_t last, kernel::Expr index);
 Dim ceil_div(Dim a, Dim b);
+/// Bytes by which the starts of rows of `row` elements miss multiples of 64, of any of the outputs.
+Dim misalignment(const std::vector<Variable>& outputs, Dim row);
 /// Scalar operations for one element of the whole domain, roughly.
 std::int64_t cost_of(const Group& group);
 /// Declares the outputs, then the operands; gives the buffers.

@@ -217,8 +217,7 @@ Scheduled schedule_row(const Group& group, const Shapes& shapes, const ScheduleT
   const Dim rows_per_block = max(Dim(1), floor_div(Dim(kBlockElements), max(width, Dim(1))));
   launch.blocks = ceil_div(rows, rows_per_block);
   launch.work = rows * width * Dim(cost_of(group));
-  launch.misalignment =
-      floor_mod(width * Dim(static_cast<std::int64_t>(size_of(group.outputs[0].dtype()))), Dim(64));
+  launch.misalignment = misalignment(group.outputs, loops.back().size);
 
   Staging staging(group, shapes);
   // A GPU has little memory inside a block; there values are computed again.

@@ -7,6 +7,10 @@
 #include <string>
 #include <vector>
 
+namespace croton {
+class Variable;
+}
+
 namespace croton::bench {
 
 struct Options {
@@ -108,6 +112,13 @@ void measure_calls(const Options& options, Report& report);
 void measure_compiling(const Options& options, Report& report);
 void measure_processes(const Options& options, Report& report);
 void measure_nvrtc(const Options& options, Report& report);
+
+/// `nodes` elementwise operations, one on top of the other, of which no two kernels are alike.
+Variable long_chain(const Variable& x, const Variable& y, int nodes);
+
+/// What the program does for count_instructions.sh: `what` ("scalars", "vectors", "nodes") so
+/// often.
+int run_counted(const std::string& what, int count);
 
 /// What the program does when it was started by measure_processes: compiles the training function
 /// once and prints how long it took.

@@ -39,6 +39,8 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   bool child = false;
+  std::string counted;
+  int count = 0;
   CLI::App app("Times of Croton beside the limits of this machine");
   app.add_option("--only", options.only,
                  "run the sections whose name holds this: limits, memory, products, calls, "
@@ -47,6 +49,8 @@ int main(int argc, char** argv) {
   app.add_flag("--quick", options.quick,
                "fewer repeats and smaller limits: a look, no measurement");
   app.add_flag("--child", child)->group("");
+  app.add_option("--counted", counted)->group("");
+  app.add_option("--count", count)->group("");
   CLI11_PARSE(app, argc, argv);
   try {
     if (child) return compile_in_this_process();
@@ -54,7 +58,7 @@ int main(int argc, char** argv) {
     const char* const flags = std::getenv("CROTON_FLAGS");
     setenv("CROTON_FLAGS",
            fmt::format("{}{}cache=off", flags ? flags : "", flags ? "," : "").c_str(), 1);
-    return run(options);
+    return counted.empty() ? run(options) : run_counted(counted, count);
   } catch (const std::exception& error) {
     fmt::print(stderr, "croton_bench: {}\n", error.what());
     return 1;

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Asserts instructions, not times: per call of a compiled x + y, per compiled node, and how the
+# latter grow with the graph. Usage: count_instructions.sh CROTON_BENCH
+set -euo pipefail
+
+bench=$1
+if ! command -v valgrind >/dev/null; then
+  echo 'SKIP: no valgrind to count instructions with'
+  exit 77
+fi
+export CROTON_FLAGS= CROTONRC=/dev/null
+status=0
+
+# instructions WHAT COUNT: of a process that does WHAT so many times.
+instructions() {
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$bench" --counted "$1" --count "$2" 2>&1 |
+    sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
+}
+
+# within NAME VALUE BOUND
+within() {
+  local verdict=ok
+  (($2 <= $3)) || { verdict='TOO MANY' status=1; }
+  printf '%-58s %8d  at most %8d  %s\n' "$1" "$2" "$3" "$verdict"
+}
+
+for what in scalars vectors; do
+  few=$(instructions $what 1000)
+  many=$(instructions $what 3000)
+  within "instructions a call of x + y, $what" $(((many - few) / 2000)) 700
+done
+none=$(instructions nodes 4)
+small=$(instructions nodes 5000)
+large=$(instructions nodes 50000)
+within 'instructions a node, of 5,000' $(((small - none) / 5000)) 100000
+within 'instructions a node, of 50,000' $(((large - none) / 50000)) 100000
+within 'growth from 5,000 to 50,000 nodes, in per cent of tenfold' \
+  $(((large - none) * 10 / (small - none))) 115
+exit $status
