@@ -12,10 +12,13 @@
 #include "frontend/default_runtime.h"
 #include "frontend/function_graph.h"
 #include "frontend/function_impl.h"
+#include "runtime/array_access.h"
 #include "runtime/executable.h"
 #include "runtime/runtime.h"
 
 namespace croton {
+
+constinit const Arg Arg::kNone;
 
 Outputs::Outputs(std::size_t size, const std::vector<std::string>* names,
                  std::shared_ptr<const void> owner)
@@ -61,7 +64,6 @@ bool convert_exactly(const Array& value, DType dtype, Array& result) {
 }  // namespace
 
 Array Function::Impl::argument(const Arg& arg, std::size_t position) const {
-  if (arg.kind_ == Arg::Kind::array) return arg.array_;
   const PlanInput& input = executable->plan().inputs[position];
   const auto fail = [&](const std::string& what) {
     throw CallError(fmt::format("[{}] argument {}{}: {}", name, position,
@@ -103,6 +105,7 @@ Outputs Function::Impl::run(std::span<const Array> arguments,
 }
 
 Outputs Function::Impl::make_outputs(const std::shared_ptr<const Impl>& self) const {
+  if (output_names.empty()) return Outputs(user_outputs, nullptr, nullptr);
   return Outputs(user_outputs, &output_names, self);
 }
 
@@ -123,15 +126,16 @@ Outputs Function::operator()(const Arg& a, const Arg& b, const Arg& c, const Arg
   const Arg* const args[] = {&a, &b, &c, &d, &e, &f, &g, &h};
   std::size_t count = std::size(args);
   while (count > 0 && args[count - 1]->kind_ == Arg::Kind::none) --count;
-  std::array<Array, std::size(args)> arrays;
+  LentArrays<std::size(args)> arrays;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i < mine.inputs.size()) {
-      arrays[i] = mine.argument(*args[i], i);
+    // One too many is lent as it is: the count is what gets reported.
+    if (args[i]->kind_ == Arg::Kind::array || i >= mine.inputs.size()) {
+      arrays.lend(i, args[i]->array_);
     } else {
-      arrays[i] = args[i]->array_;  // one too many: the count is what gets reported
+      arrays.own(i, mine.argument(*args[i], i));
     }
   }
-  return mine.run({arrays.data(), count}, impl_);
+  return mine.run(arrays.first(count), impl_);
 }
 
 Outputs Function::call(std::span<const Array> arguments) const {

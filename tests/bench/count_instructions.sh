@@ -27,13 +27,13 @@ within() {
 for what in scalars vectors; do
   few=$(instructions $what 1000)
   many=$(instructions $what 3000)
-  within "instructions a call of x + y, $what" $(((many - few) / 2000)) 700
+  within "instructions a call of x + y, $what" $(((many - few) / 2000)) 1500
 done
 none=$(instructions nodes 4)
 small=$(instructions nodes 5000)
 large=$(instructions nodes 50000)
-within 'instructions a node, of 5,000' $(((small - none) / 5000)) 100000
-within 'instructions a node, of 50,000' $(((large - none) / 50000)) 100000
+within 'instructions a node, of 5,000' $(((small - none) / 5000)) 120000
+within 'instructions a node, of 50,000' $(((large - none) / 50000)) 120000
 within 'growth from 5,000 to 50,000 nodes, in per cent of tenfold' \
   $(((large - none) * 10 / (small - none))) 115
 exit $status

@@ -99,7 +99,10 @@ CROTON_API std::ostream& operator<<(std::ostream& out, const Outputs& outputs);
 /// the dtype of the input if that changes no value (and floating ones any float dtype).
 class CROTON_API Arg {
  public:
-  Arg() = default;
+  /// No argument. One for all calls, so that a call makes none of its own.
+  static const Arg kNone;
+
+  constexpr Arg() = default;
   Arg(const Array& array) : array_(array), kind_(Kind::array) {}
   template <Literal T>
   Arg(T value) : literal_(value), kind_(Kind::literal) {}
@@ -134,9 +137,10 @@ class CROTON_API Function {
 
   /// Calls with up to eight arguments; use `call` for more. CallError, before anything has
   /// run, when arguments do not fit.
-  Outputs operator()(const Arg& a = {}, const Arg& b = {}, const Arg& c = {}, const Arg& d = {},
-                     const Arg& e = {}, const Arg& f = {}, const Arg& g = {},
-                     const Arg& h = {}) const;
+  Outputs operator()(const Arg& a = Arg::kNone, const Arg& b = Arg::kNone,
+                     const Arg& c = Arg::kNone, const Arg& d = Arg::kNone,
+                     const Arg& e = Arg::kNone, const Arg& f = Arg::kNone,
+                     const Arg& g = Arg::kNone, const Arg& h = Arg::kNone) const;
   /// Calls with a number of arguments that is known at run time.
   Outputs call(std::span<const Array> arguments) const;
   Outputs call(const std::vector<Array>& arguments) const {
