@@ -122,20 +122,47 @@ class OneDnnGemm final : public PreparedCall {
   dnnl::matmul primitive_;
 };
 
+/// Below this many bytes waking a thread takes longer than what it could do.
+constexpr std::size_t kSerialClamp = 128 << 10;
+
+/// x < 0 -> 0; NaN stays.
+inline __attribute__((always_inline)) void clamp_floats(float* x, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) x[i] = x[i] < 0.0f ? 0.0f : x[i];
+}
+#if defined(__x86_64__)
+__attribute__((target("avx512f,prefer-vector-width=512"))) void clamp_512(float* x,
+                                                                          std::int64_t count) {
+  clamp_floats(x, count);
+}
+__attribute__((target("avx2"))) void clamp_256(float* x, std::int64_t count) {
+  clamp_floats(x, count);
+}
+#endif
+
+void clamp_any(float* x, std::int64_t count) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return clamp_512(x, count);
+  if (__builtin_cpu_supports("avx2")) return clamp_256(x, count);
+#endif
+  clamp_floats(x, count);
+}
+
 /// oneDNN's relu turns NaN into 0; ours does not.
 void OneDnnGemm::clamp(void* out, int threads) const {
-  parallel_for(p_.m * p_.batch, threads, [&](std::int64_t first, std::int64_t last) {
-    const std::int64_t begin = first * p_.n, end = last * p_.n;
-    if (p_.dtype == DType::float32) {
-      auto* x = static_cast<float*>(out);
-      for (std::int64_t i = begin; i < end; ++i) x[i] = x[i] < 0.0f ? 0.0f : x[i];
-    } else {
-      auto* x = static_cast<bfloat16*>(out);
-      for (std::int64_t i = begin; i < end; ++i) {
-        if (static_cast<float>(x[i]) < 0.0f) x[i] = bfloat16();
-      }
-    }
-  });
+  const std::int64_t rows = p_.m * p_.batch;
+  const auto bytes = static_cast<std::size_t>(rows * p_.n) * size_of(p_.dtype);
+  parallel_for(rows, bytes < kSerialClamp ? 1 : threads,
+               [&](std::int64_t first, std::int64_t last) {
+                 const std::int64_t begin = first * p_.n, end = last * p_.n;
+                 if (p_.dtype == DType::float32) {
+                   clamp_any(static_cast<float*>(out) + begin, end - begin);
+                 } else {
+                   auto* x = static_cast<bfloat16*>(out);
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     if (static_cast<float>(x[i]) < 0.0f) x[i] = bfloat16();
+                   }
+                 }
+               });
 }
 
 }  // namespace
