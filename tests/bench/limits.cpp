@@ -152,6 +152,6 @@ double fma_run(int threads, bool doubles) {
   return 2.0 * lanes * kChains * kSteps * threads;
 }
 
-int all_threads() { return std::max(omp_get_num_procs(), 1); }
+int all_threads() { return std::max(omp_get_max_threads(), 1); }
 
 }  // namespace croton::bench

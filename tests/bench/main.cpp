@@ -1,5 +1,6 @@
 // croton_bench: times beside the limits of the machine that it runs on.
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -40,7 +41,7 @@ int main(int argc, char** argv) {
   Options options;
   bool child = false;
   std::string counted;
-  int count = 0;
+  int count = 0, threads = 0;
   CLI::App app("Times of Croton beside the limits of this machine");
   app.add_option("--only", options.only,
                  "run the sections whose name holds this: limits, memory, products, calls, "
@@ -48,6 +49,7 @@ int main(int argc, char** argv) {
   app.add_option("--json", options.json, "write the numbers to this file");
   app.add_flag("--quick", options.quick,
                "fewer repeats and smaller limits: a look, no measurement");
+  app.add_option("--threads", threads, "threads to use, by default one for each core");
   app.add_flag("--child", child)->group("");
   app.add_option("--counted", counted)->group("");
   app.add_option("--count", count)->group("");
@@ -55,9 +57,13 @@ int main(int argc, char** argv) {
   try {
     if (child) return compile_in_this_process();
     // What is compiled here must be compiled here; the disk cache has rows of its own.
-    const char* const flags = std::getenv("CROTON_FLAGS");
-    setenv("CROTON_FLAGS",
-           fmt::format("{}{}cache=off", flags ? flags : "", flags ? "," : "").c_str(), 1);
+    const char* const given = std::getenv("CROTON_FLAGS");
+    std::string flags = given ? fmt::format("{},cache=off", given) : "cache=off";
+    if (threads > 0) {
+      flags += fmt::format(",threads={}", threads);
+      omp_set_num_threads(threads);
+    }
+    setenv("CROTON_FLAGS", flags.c_str(), 1);
     return counted.empty() ? run(options) : run_counted(counted, count);
   } catch (const std::exception& error) {
     fmt::print(stderr, "croton_bench: {}\n", error.what());
