@@ -1,7 +1,8 @@
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <optional>
 
 #include "croton/error.h"
 #include "runtime/cpu/gemm.h"
@@ -65,6 +66,8 @@ class OneDnnGemm final : public PreparedCall {
     binary_ = after.len() - 1;
   }
 
+  ~OneDnnGemm() override { delete memories_.load(std::memory_order_acquire); }
+
   bool is_reference() const { return reference_; }
   std::size_t workspace() const override { return scratchpad_.get_size(); }
   std::int64_t work() const override { return p_.flop() / 15; }
@@ -91,24 +94,48 @@ class OneDnnGemm final : public PreparedCall {
   }
 
  private:
-  void execute(void* a, void* b, void* out, const void* bias, void* workspace) const {
-    const memory am(a_, engine(), a), bm(b_, engine(), b), om(out_, engine(), out);
-    const memory sm(scratchpad_, engine(), workspace);
-    dnnl_exec_arg_t args[5] = {{DNNL_ARG_SRC, am.get()},
-                               {DNNL_ARG_WEIGHTS, bm.get()},
-                               {DNNL_ARG_DST, om.get()},
-                               {DNNL_ARG_SCRATCHPAD, sm.get()}};
+  /// Making oneDNN's descriptions of memory takes as long as a small product; they are kept, one
+  /// set for each call that runs at the same time.
+  struct Memories {
+    memory a, b, out, scratchpad, bias;
+    dnnl_exec_arg_t arguments[5];
     int count = 4;
-    std::optional<memory> bias_memory;
-    if (bias != nullptr) {
-      bias_memory.emplace(bias_, engine(), const_cast<void*>(bias));
-      const int where =
-          native_bias_ ? DNNL_ARG_BIAS : DNNL_ARG_ATTR_MULTIPLE_POST_OP(binary_) | DNNL_ARG_SRC_1;
-      args[count++] = {where, bias_memory->get()};
-    }
+  };
+
+  std::unique_ptr<Memories> make_memories() const {
+    auto m = std::make_unique<Memories>();
+    m->a = memory(a_, engine(), nullptr);
+    m->b = memory(b_, engine(), nullptr);
+    m->out = memory(out_, engine(), nullptr);
+    m->scratchpad = memory(scratchpad_, engine(), nullptr);
+    m->arguments[0] = {DNNL_ARG_SRC, m->a.get()};
+    m->arguments[1] = {DNNL_ARG_WEIGHTS, m->b.get()};
+    m->arguments[2] = {DNNL_ARG_DST, m->out.get()};
+    m->arguments[3] = {DNNL_ARG_SCRATCHPAD, m->scratchpad.get()};
+    if (!p_.bias) return m;
+    m->bias = memory(bias_, engine(), nullptr);
+    const int where =
+        native_bias_ ? DNNL_ARG_BIAS : DNNL_ARG_ATTR_MULTIPLE_POST_OP(binary_) | DNNL_ARG_SRC_1;
+    m->arguments[m->count++] = {where, m->bias.get()};
+    return m;
+  }
+
+  void execute(void* a, void* b, void* out, const void* bias, void* workspace) const {
+    std::unique_ptr<Memories> m(memories_.exchange(nullptr, std::memory_order_acquire));
+    if (!m) m = make_memories();
+    m->a.set_data_handle(a, stream());
+    m->b.set_data_handle(b, stream());
+    m->out.set_data_handle(out, stream());
+    m->scratchpad.set_data_handle(workspace, stream());
+    if (bias != nullptr) m->bias.set_data_handle(const_cast<void*>(bias), stream());
     const dnnl_status_t status =
-        dnnl_primitive_execute(primitive_.get(), stream().get(), count, args);
+        dnnl_primitive_execute(primitive_.get(), stream().get(), m->count, m->arguments);
     if (status != dnnl_success) throw DeviceError("[gemm] oneDNN failed to run a product");
+    Memories* none = nullptr;
+    if (memories_.compare_exchange_strong(none, m.get(), std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+      (void)m.release();
+    }
   }
 
   void clamp(void* out, int threads) const;
@@ -120,6 +147,7 @@ class OneDnnGemm final : public PreparedCall {
   int binary_ = 0;
   memory::desc a_, b_, out_, bias_, scratchpad_;
   dnnl::matmul primitive_;
+  mutable std::atomic<Memories*> memories_{nullptr};
 };
 
 /// Below this many bytes waking a thread takes longer than what it could do.
