@@ -94,7 +94,15 @@ Dim Shapes::compute_value(const Variable& v) {
   if (op == "size_of") return of(node.inputs[0]).shape[node.attrs().integer("axis")];
   if (op == "cast" && is_integer(v.dtype())) return value_of(node.inputs[0]);
   if (op == "dimshuffle" && v.ndim() == 0) return value_of(node.inputs[0]);
-  if (node.inputs.size() == 1 && op == "neg") return Dim(0) - value_of(node.inputs[0]);
+  if (node.inputs.size() == 1 && is_integer(v.dtype())) {
+    const bool known_op = op == "neg" || op == "relu" || op == "abs" || op == "square";
+    const Dim x = known_op ? value_of(node.inputs[0]) : Dim();
+    if (x.is_unknown()) return {};
+    if (op == "neg") return Dim(0) - x;
+    if (op == "relu") return max(x, Dim(0));
+    if (op == "abs") return max(x, Dim(0) - x);
+    return x * x;
+  }
   if (node.inputs.size() != 2) return {};
   const auto both = [&](auto combine) {
     const Dim a = value_of(node.inputs[0]);

@@ -66,6 +66,15 @@ TEST_CASE("sizes computed from sizes", "[ops][call]") {
                     v.slice(0, 2, {}).contiguous()));
   CHECK(array_equal(called({x}, arange(n), {v}), Array{0, 1, 2, 3}));
   CHECK(called({x}, zeros({n + 1, Size(2)}), {v}).shape() == Shape{5, 2});
+  // The compiler writes some of these in other words: maximum(m, 0) as relu(m), 0 - m as -m.
+  const Variable m = input(DType::int64, {}, "m");
+  CHECK(array_equal(called({m}, arange(m), {Array(3)}), Array{0, 1, 2}));
+  CHECK(called({m}, arange(m), {Array(-3)}).shape() == Shape{0});
+  CHECK(called({m}, zeros({-m}), {Array(-3)}).shape() == Shape{3});
+  CHECK(called({m}, zeros({0 - m + 1}), {Array(-3)}).shape() == Shape{4});
+  CHECK(called({m}, zeros({abs(m)}), {Array(-3)}).shape() == Shape{3});
+  CHECK(called({m}, zeros({m * m}), {Array(-3)}).shape() == Shape{9});
+  CHECK(called({m}, zeros({minimum(maximum(m, 2), 5)}), {Array(9)}).shape() == Shape{5});
   CHECK(array_equal(called({x}, x.shape(), {v}), Array{4, 6}));
   CHECK(called({x}, x.size() * 2, {v}).item<std::int64_t>() == 48);
   CHECK(array_equal(called({x}, x.sum(0) / n, {v}), Array{9., 10., 11., 12., 13., 14.}));
