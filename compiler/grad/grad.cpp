@@ -93,8 +93,22 @@ class ReverseMode {
         throw InternalError(fmt::format("the gradient of '{}' for operand {} has {} axes, not {}",
                                         node.op->name, k + 1, result.ndim(), input.ndim()));
       }
-      add(input, result);
+      add(input, keep_ones(result, input, node.loc));
     }
+  }
+
+  /// The gradient with the sizes known to be 1 that its variable has, so that what goes on from it
+  /// may drop them: a slice of an unknown length is not known to have any.
+  static Variable keep_ones(const Variable& gradient, const Variable& variable, const Loc& loc) {
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(variable.ndim()), kAnyDim);
+    bool lost = false;
+    for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+      if (variable.static_shape()[axis] != 1 || gradient.static_shape()[axis] == 1) continue;
+      sizes[axis] = 1;
+      lost = true;
+    }
+    if (!lost) return gradient;
+    return apply("specify_shape", {gradient}, {{"sizes", std::move(sizes)}}, loc);
   }
 
   const GradOptions& options_;

@@ -11,6 +11,7 @@
 #include "croton/math.h"
 #include "croton/nn.h"
 #include "croton/reduce.h"
+#include "croton/tensor.h"
 #include "ops/evaluate.h"
 
 using namespace croton;
@@ -238,6 +239,21 @@ TEST_CASE("gradients of operands that were stretched have their shape", "[ops][g
   CHECK(values[0].to_vector<double>() == std::vector<double>{2222, 2222, 2222});
   CHECK(values[1].to_vector<double>() == std::vector<double>{12, 12, 12, 12});
   CHECK(values[2].item<double>() == 6666);
+}
+
+TEST_CASE("gradients keep sizes of 1, so that axes can be dropped on the way back", "[ops][grad]") {
+  const auto floats = [](const Shape& shape) {
+    return make_input({DType::float64, shape}, "x", Loc::current());
+  };
+  const Variable x = floats({});
+  const Variable rest = floats({kAnyDim});
+  const Variable joined = concatenate({expand_dims(x, 0), rest});
+  const VariableMap<Array> at{{x, Array::full({}, 3.0, DType::float64)},
+                              {rest, Array::from<double>({5, 7}, {2})}};
+  const std::vector<Variable> slopes = grad(sum(square(joined)), std::vector<Variable>{x, rest});
+  const std::vector<Array> values = evaluate(slopes, at);
+  CHECK(values[0].item<double>() == 6);
+  CHECK(values[1].to_vector<double>() == std::vector<double>{10, 14});
 }
 
 TEST_CASE("gradients of casts go back to the operand's dtype", "[ops][grad]") {
