@@ -50,14 +50,17 @@ std::unique_ptr<PreparedCall> prepare(const Attrs& attrs, std::span<const Operan
   std::string reason;
   const GemmProblem p = read_gemm(attrs, operands, reason);
   const bool empty = p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0;
-  const bool small = p.m * p.n * p.k <= 48 * 48 * 48;
   switch (p.dtype) {
-    case DType::float32:
+    case DType::float32: {
       if (empty) return plain_gemm(p);
-      return small ? blocked_gemm(p) : onednn_gemm(p);
-    case DType::float64:
+      const bool tiny = p.m * p.n * p.k <= 8 * 8 * 8;  // less than oneDNN takes to begin
+      return tiny ? blocked_gemm(p) : onednn_gemm(p);
+    }
+    case DType::float64: {
       if (empty) return plain_gemm(p);
-      return small || blocks_are_fast() ? blocked_gemm(p) : blas_gemm(p);
+      const bool large = p.m * p.n * p.k >= 128 * 128 * 128;
+      return large && blocks_are_fast() ? blocked_gemm(p) : blas_gemm(p);
+    }
     case DType::bfloat16:
       if (!empty) {
         if (auto call = onednn_gemm(p)) return call;

@@ -1,5 +1,5 @@
-// Products of float32 and float64 by our own blocks: faster than libraries on small matrices, where
-// their fixed cost shows, and on float64 with AVX-512.
+// Products of float32 and float64 by our own blocks: without a library's fixed cost on tiny
+// matrices, and faster than OpenBLAS on large ones of float64 where there is AVX-512.
 #include <algorithm>
 #include <memory>
 
@@ -9,79 +9,15 @@
 namespace croton::cpu {
 namespace {
 
-// A block of A (kRows x kDepth) stays in the second cache, a panel of B (kDepth x tile) in the
+#define CROTON_INLINE inline __attribute__((always_inline))
+
+// A block of A (rows x kDepth) stays in the second cache, a panel of B (kDepth x tile) in the
 // first, all of B's block (kDepth x kColumns) in the third.
 constexpr std::int64_t kDepth = 256;
-constexpr std::int64_t kRows = 96;
+constexpr std::int64_t kRows = 192;
 constexpr std::int64_t kColumns = 2048;
-
-/// The product of a panel of A (depth x rows) and one of B (depth x vectors of columns), both
-/// packed, into `out`, row-major.
-template <class T>
-using Tile = void (*)(std::int64_t depth, const T* a, const T* b, T* out);
-
-template <class T, int kBytes, int kTileRows, int kVectors>
-inline __attribute__((always_inline)) void multiply_tile(std::int64_t depth, const T* a, const T* b,
-                                                         T* out) {
-  typedef T Vector __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
-  constexpr int kLanes = kBytes / static_cast<int>(sizeof(T));
-  Vector sum[kTileRows][kVectors] = {};
-  for (std::int64_t p = 0; p < depth; ++p) {
-    Vector y[kVectors];
-    for (int v = 0; v < kVectors; ++v) y[v] = *reinterpret_cast<const Vector*>(b + v * kLanes);
-    for (int r = 0; r < kTileRows; ++r) {
-      const Vector x = a[r] - Vector{};
-      for (int v = 0; v < kVectors; ++v) sum[r][v] += x * y[v];
-    }
-    a += kTileRows;
-    b += kVectors * kLanes;
-  }
-  for (int r = 0; r < kTileRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      *reinterpret_cast<Vector*>(out + (r * kVectors + v) * kLanes) = sum[r][v];
-    }
-  }
-}
-
-#if defined(__x86_64__)
-template <class T>
-__attribute__((target("avx512f,fma"))) void tile_512(std::int64_t depth, const T* a, const T* b,
-                                                     T* out) {
-  multiply_tile<T, 64, 12, 2>(depth, a, b, out);
-}
-template <class T>
-__attribute__((target("avx2,fma"))) void tile_256(std::int64_t depth, const T* a, const T* b,
-                                                  T* out) {
-  multiply_tile<T, 32, 6, 2>(depth, a, b, out);
-}
-#endif
-template <class T>
-void tile_128(std::int64_t depth, const T* a, const T* b, T* out) {
-  multiply_tile<T, 16, 4, 2>(depth, a, b, out);
-}
-
-template <class T>
-struct Shape2 {
-  std::int64_t rows;     ///< of a tile
-  std::int64_t columns;  ///< of a tile
-  Tile<T> tile;
-};
-
-constexpr std::int64_t kMostTile = 12 * 2 * 64;  // bytes
-
-template <class T>
-Shape2<T> tile_shape() {
-  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return {12, 128 / size, tile_512<T>};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return {6, 64 / size, tile_256<T>};
-  }
-#endif
-  return {4, 32 / size, tile_128<T>};
-}
-
-std::int64_t rounded(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+constexpr std::int64_t kMostTileRows = 12;
+constexpr std::int64_t kMostTileBytes = kMostTileRows * 2 * 64;
 
 /// A matrix in memory: element (i, j) is at i * row + j * column.
 template <class T>
@@ -94,152 +30,260 @@ struct View {
 /// Packs `count` rows of `depth` elements each as panels of `width` rows, element by element; rows
 /// that are missing are zeros.
 template <class T>
-void pack(View<T> m, std::int64_t count, std::int64_t depth, std::int64_t width, T* out) {
+CROTON_INLINE void pack(View<T> m, std::int64_t count, std::int64_t depth, std::int64_t width,
+                        T* out) {
   for (std::int64_t first = 0; first < count; first += width) {
     const std::int64_t rows = std::min(width, count - first);
     const T* source = m.data + first * m.row;
-    if (m.row == 1 && rows == width) {
+    if (m.row == 1) {
       for (std::int64_t p = 0; p < depth; ++p) {
-        std::copy_n(source + p * m.column, width, out + p * width);
+        T* to = out + p * width;
+        for (std::int64_t r = 0; r < rows; ++r) to[r] = source[p * m.column + r];
+        for (std::int64_t r = rows; r < width; ++r) to[r] = T(0);
       }
     } else {
-      for (std::int64_t r = 0; r < rows; ++r) {
-        const T* from = source + r * m.row;
-        for (std::int64_t p = 0; p < depth; ++p) out[p * width + r] = from[p * m.column];
-      }
-      for (std::int64_t r = rows; r < width; ++r) {
-        for (std::int64_t p = 0; p < depth; ++p) out[p * width + r] = T(0);
+      // In squares of a cache line, so that both sides are used whole.
+      constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+      for (std::int64_t p0 = 0; p0 < depth; p0 += kLine) {
+        const std::int64_t stop = std::min(p0 + kLine, depth);
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const T* from = source + r * m.row;
+          for (std::int64_t p = p0; p < stop; ++p) out[p * width + r] = from[p * m.column];
+        }
+        for (std::int64_t r = rows; r < width; ++r) {
+          for (std::int64_t p = p0; p < stop; ++p) out[p * width + r] = T(0);
+        }
       }
     }
     out += width * depth;
   }
 }
 
+/// The product of a panel of A (depth x rows) and one of B (depth x vectors of columns), both
+/// packed, into `out`, row-major.
+template <class T, int kBytes, int kTileRows>
+CROTON_INLINE void multiply_tile(std::int64_t depth, const T* a, const T* b, T* out) {
+  typedef T Vector __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
+  constexpr int kLanes = kBytes / static_cast<int>(sizeof(T));
+  Vector left[kTileRows] = {}, right[kTileRows] = {};
+  for (std::int64_t p = 0; p < depth; ++p) {
+    const Vector y = *reinterpret_cast<const Vector*>(b);
+    const Vector z = *reinterpret_cast<const Vector*>(b + kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < kTileRows; ++r) {
+      const Vector x = a[r] - Vector{};
+      left[r] += x * y;
+      right[r] += x * z;
+    }
+    a += kTileRows;
+    b += 2 * kLanes;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kTileRows; ++r) {
+    *reinterpret_cast<Vector*>(out + 2 * r * kLanes) = left[r];
+    *reinterpret_cast<Vector*>(out + (2 * r + 1) * kLanes) = right[r];
+  }
+}
+
+/// A block of rows of the output, over some columns and a part of the depth.
+template <class T>
+struct RowBlock {
+  View<T> a;  ///< rows of A from the first of the block
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t depth;
+  const T* packed_b;
+  T* packed_a;          ///< room
+  T* out;               ///< first row and column of the block
+  const T* c;           ///< the same in C, or null
+  const T* bias;        ///< from the first column, or null
+  std::int64_t stride;  ///< of rows of out and C
+  T alpha, beta;
+  bool first, last;  ///< part of the depth
+  bool relu;
+};
+
+/// Adds a tile to the output: the first part of the depth starts it, the last ends it.
+template <class T>
+CROTON_INLINE void finish(const RowBlock<T>& k, const T* tile, std::int64_t width, std::int64_t i0,
+                          std::int64_t rows, std::int64_t j0, std::int64_t columns) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T* t = tile + r * width;
+    const std::int64_t place = (i0 + r) * k.stride + j0;
+    T* out = k.out + place;
+    if (!k.first) {
+      for (std::int64_t j = 0; j < columns; ++j) out[j] += k.alpha * t[j];
+    } else if (k.c != nullptr) {
+      for (std::int64_t j = 0; j < columns; ++j) out[j] = k.alpha * t[j] + k.beta * k.c[place + j];
+    } else {
+      for (std::int64_t j = 0; j < columns; ++j) out[j] = k.alpha * t[j];
+    }
+    if (!k.last) continue;
+    if (k.bias != nullptr) {
+      for (std::int64_t j = 0; j < columns; ++j) out[j] += k.bias[j0 + j];
+    }
+    if (k.relu) {
+      for (std::int64_t j = 0; j < columns; ++j) out[j] = out[j] < T(0) ? T(0) : out[j];
+    }
+  }
+}
+
+template <class T, int kBytes, int kTileRows>
+CROTON_INLINE void row_block(const RowBlock<T>& k) {
+  constexpr std::int64_t kWidth = 2 * kBytes / static_cast<std::int64_t>(sizeof(T));
+  pack(k.a, k.rows, k.depth, kTileRows, k.packed_a);
+  alignas(64) std::byte buffer[kMostTileBytes];
+  T* tile = reinterpret_cast<T*>(buffer);
+  for (std::int64_t j = 0; j < k.columns; j += kWidth) {
+    for (std::int64_t i = 0; i < k.rows; i += kTileRows) {
+      multiply_tile<T, kBytes, kTileRows>(k.depth, k.packed_a + i * k.depth,
+                                          k.packed_b + j * k.depth, tile);
+      const std::int64_t rows = std::min<std::int64_t>(kTileRows, k.rows - i);
+      // Full tiles, of a width that the compiler knows, are most of the work.
+      if (k.columns - j >= kWidth) {
+        finish(k, tile, kWidth, i, rows, j, kWidth);
+      } else {
+        finish(k, tile, kWidth, i, rows, j, k.columns - j);
+      }
+    }
+  }
+}
+
+/// How one kind of processor does it.
+template <class T>
+struct Way {
+  std::int64_t rows;     ///< of a tile
+  std::int64_t columns;  ///< of a tile
+  void (*block)(const RowBlock<T>&);
+  void (*pack_b)(View<T>, std::int64_t count, std::int64_t depth, std::int64_t width, T* out);
+};
+
+#define CROTON_WAY(name, bytes, rows, ...)                                             \
+  template <class T>                                                                   \
+  __VA_ARGS__ void block_##name(const RowBlock<T>& k) {                                \
+    row_block<T, bytes, rows>(k);                                                      \
+  }                                                                                    \
+  template <class T>                                                                   \
+  __VA_ARGS__ void pack_##name(View<T> m, std::int64_t count, std::int64_t depth,      \
+                               std::int64_t width, T* out) {                           \
+    pack(m, count, depth, width, out);                                                 \
+  }                                                                                    \
+  template <class T>                                                                   \
+  constexpr Way<T> kWay_##name{rows, 2 * bytes / static_cast<std::int64_t>(sizeof(T)), \
+                               block_##name<T>, pack_##name<T>};
+
+#if defined(__x86_64__)
+CROTON_WAY(avx512, 64, 12, __attribute__((target("avx512f,fma,prefer-vector-width=512"))))
+CROTON_WAY(avx2, 32, 6, __attribute__((target("avx2,fma"))))
+#endif
+CROTON_WAY(plain, 16, 4)
+
+template <class T>
+Way<T> best_way() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return kWay_avx512<T>;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kWay_avx2<T>;
+#endif
+  return kWay_plain<T>;
+}
+
+std::int64_t rounded(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+
 template <class T>
 class BlockedGemm final : public PreparedCall {
  public:
-  explicit BlockedGemm(const GemmProblem& problem) : p_(problem), shape_(tile_shape<T>()) {
+  explicit BlockedGemm(const GemmProblem& problem) : p_(problem), way_(best_way<T>()) {
     depth_ = std::min(kDepth, p_.k);
-    columns_ = rounded(std::min(kColumns, p_.n), shape_.columns);
-    rows_ = rounded(std::min(kRows, p_.m), shape_.rows);
-    b_elements_ = depth_ * columns_;
+    b_elements_ = depth_ * rounded(std::min(kColumns, p_.n), way_.columns);
   }
 
   std::int64_t work() const override { return p_.flop() / (sizeof(T) == 8 ? 8 : 15); }
   std::size_t workspace() const override {
-    return static_cast<std::size_t>(b_elements_ + depth_ * rows_) * sizeof(T);
+    return static_cast<std::size_t>(b_elements_ + depth_ * (kRows + kMostTileRows)) * sizeof(T);
   }
 
   void run(void* const* operands, void* workspace, int threads, void*) const override {
     const GemmOperands o = operands_of(p_, operands);
-    T* packed_b = static_cast<T*>(workspace);
     if (2 * p_.m * p_.n * p_.k < 2 * 96 * 96 * 96) threads = 1;
-    for (std::int64_t i = 0; i < p_.batch; ++i) multiply(o, i, packed_b, threads);
+    for (std::int64_t i = 0; i < p_.batch; ++i) {
+      multiply(o, i, static_cast<T*>(workspace), threads);
+    }
   }
 
  private:
-  struct Member {
-    View<T> a;  ///< rows of A
-    View<T> b;  ///< columns of B
-    T* out;
-    const T* c;
-    const T* bias;
-  };
-
   void multiply(const GemmOperands& o, std::int64_t index, T* packed_b, int threads) const {
     const auto i = static_cast<std::size_t>(index);
     const T* a = static_cast<const T*>(o.a) + p_.a_offset[i];
     const T* b = static_cast<const T*>(o.b) + p_.b_offset[i];
     const std::int64_t place = index * p_.m * p_.n;
-    const Member m{p_.transpose_a ? View<T>{a, 1, p_.m} : View<T>{a, p_.k, 1},
-                   p_.transpose_b ? View<T>{b, p_.k, 1} : View<T>{b, 1, p_.n},
-                   static_cast<T*>(o.out) + place,
-                   o.c != nullptr ? static_cast<const T*>(o.c) + place : nullptr,
-                   static_cast<const T*>(o.bias)};
+    const View<T> rows = p_.transpose_a ? View<T>{a, 1, p_.m} : View<T>{a, p_.k, 1};
+    const View<T> columns = p_.transpose_b ? View<T>{b, p_.k, 1} : View<T>{b, 1, p_.n};
     for (std::int64_t j = 0; j < p_.n; j += kColumns) {
-      for (std::int64_t p = 0; p < p_.k; p += kDepth) block(m, j, p, packed_b, threads);
+      for (std::int64_t p = 0; p < p_.k; p += kDepth) {
+        RowBlock<T> block{};
+        block.a = {rows.data + p * rows.column, rows.row, rows.column};
+        block.columns = std::min(kColumns, p_.n - j);
+        block.depth = std::min(kDepth, p_.k - p);
+        block.packed_b = packed_b;
+        block.out = static_cast<T*>(o.out) + place + j;
+        block.c = o.c != nullptr ? static_cast<const T*>(o.c) + place + j : nullptr;
+        block.bias = o.bias != nullptr ? static_cast<const T*>(o.bias) + j : nullptr;
+        block.stride = p_.n;
+        block.alpha = static_cast<T>(p_.alpha);
+        block.beta = static_cast<T>(p_.beta);
+        block.first = p == 0;
+        block.last = p + block.depth == p_.k;
+        block.relu = p_.relu;
+        const View<T> from{columns.data + j * columns.row + p * columns.column, columns.row,
+                           columns.column};
+        run_block(block, from, packed_b, threads);
+      }
     }
   }
 
-  void block(const Member& m, std::int64_t j0, std::int64_t p0, T* packed_b, int threads) const {
-    const std::int64_t columns = std::min(kColumns, p_.n - j0);
-    const std::int64_t depth = std::min(kDepth, p_.k - p0);
-    const std::int64_t panels = (columns + shape_.columns - 1) / shape_.columns;
-    const auto pack_b = [&](std::int64_t first, std::int64_t last) {
-      const View<T> from{m.b.data + (j0 + first * shape_.columns) * m.b.row + p0 * m.b.column,
-                         m.b.row, m.b.column};
-      pack(from, std::min(last * shape_.columns, columns) - first * shape_.columns, depth,
-           shape_.columns, packed_b + first * shape_.columns * depth);
+  void run_block(const RowBlock<T>& block, View<T> b, T* packed_b, int threads) const {
+    const std::int64_t width = way_.columns;
+    const auto pack_panels = [&](std::int64_t first, std::int64_t last) {
+      const View<T> from{b.data + first * width * b.row, b.row, b.column};
+      way_.pack_b(from, std::min(last * width, block.columns) - first * width, block.depth, width,
+                  packed_b + first * width * block.depth);
     };
-    const std::int64_t row_blocks = (p_.m + rows_ - 1) / rows_;
+    const std::int64_t panels = (block.columns + width - 1) / width;
+    // As many blocks for each thread, and no bigger than fits the cache.
+    const std::int64_t blocks = rounded((p_.m + kRows - 1) / kRows, std::max(threads, 1));
+    const std::int64_t rows = rounded((p_.m + blocks - 1) / blocks, way_.rows);
+    const auto run_rows = [&](std::int64_t index, T* room) {
+      RowBlock<T> mine = block;
+      const std::int64_t i = index * rows;
+      if (i >= p_.m) return;
+      mine.rows = std::min(rows, p_.m - i);
+      mine.a.data += i * mine.a.row;
+      mine.packed_a = room;
+      mine.out += i * mine.stride;
+      if (mine.c != nullptr) mine.c += i * mine.stride;
+      way_.block(mine);
+    };
     if (threads <= 1) {
-      // The workspace has room for one block of A.
-      pack_b(0, panels);
-      for (std::int64_t r = 0; r < row_blocks; ++r) {
-        rows(m, r * rows_, j0, columns, p0, depth, packed_b, packed_b + b_elements_);
-      }
+      pack_panels(0, panels);
+      for (std::int64_t i = 0; i < blocks; ++i) run_rows(i, packed_b + b_elements_);
       return;
     }
-    parallel_for(panels, threads, pack_b);
-    parallel_for(row_blocks, threads, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t r = first; r < last; ++r) {
-        rows(m, r * rows_, j0, columns, p0, depth, packed_b, own_block());
-      }
+    parallel_for(panels, threads, pack_panels);
+    parallel_for(blocks, threads, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) run_rows(i, own_room());
     });
   }
 
   /// Room for a block of A; kept by each thread that helped once.
-  T* own_block() const {
-    constexpr auto size = static_cast<std::size_t>((kRows + 12) * kDepth);
+  static T* own_room() {
+    constexpr auto size = static_cast<std::size_t>((kRows + kMostTileRows) * kDepth);
     thread_local std::unique_ptr<T[]> memory(new T[size]);
     return memory.get();
   }
 
-  void rows(const Member& m, std::int64_t i0, std::int64_t j0, std::int64_t columns,
-            std::int64_t p0, std::int64_t depth, const T* packed_b, T* packed_a) const {
-    const std::int64_t count = std::min(rows_, p_.m - i0);
-    pack(View<T>{m.a.data + i0 * m.a.row + p0 * m.a.column, m.a.row, m.a.column}, count, depth,
-         shape_.rows, packed_a);
-    alignas(64) std::byte buffer[kMostTile];
-    T* tile = reinterpret_cast<T*>(buffer);
-    for (std::int64_t j = 0; j < columns; j += shape_.columns) {
-      for (std::int64_t i = 0; i < count; i += shape_.rows) {
-        shape_.tile(depth, packed_a + i * depth, packed_b + j * depth, tile);
-        finish(m, tile, i0 + i, std::min(shape_.rows, count - i), j0 + j,
-               std::min(shape_.columns, columns - j), p0 == 0, p0 + depth == p_.k);
-      }
-    }
-  }
-
-  /// Adds a tile to the output: the first along the depth starts it, the last ends it.
-  void finish(const Member& m, const T* tile, std::int64_t i0, std::int64_t rows, std::int64_t j0,
-              std::int64_t columns, bool first, bool last) const {
-    const T alpha = static_cast<T>(p_.alpha), beta = static_cast<T>(p_.beta);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const T* t = tile + r * shape_.columns;
-      const std::int64_t place = (i0 + r) * p_.n + j0;
-      T* out = m.out + place;
-      if (!first) {
-        for (std::int64_t j = 0; j < columns; ++j) out[j] += alpha * t[j];
-      } else if (m.c != nullptr) {
-        const T* c = m.c + place;
-        for (std::int64_t j = 0; j < columns; ++j) out[j] = alpha * t[j] + beta * c[j];
-      } else {
-        for (std::int64_t j = 0; j < columns; ++j) out[j] = alpha * t[j];
-      }
-      if (!last) continue;
-      if (m.bias != nullptr) {
-        for (std::int64_t j = 0; j < columns; ++j) out[j] += m.bias[j0 + j];
-      }
-      if (p_.relu) {
-        for (std::int64_t j = 0; j < columns; ++j) out[j] = out[j] < T(0) ? T(0) : out[j];
-      }
-    }
-  }
-
   const GemmProblem p_;
-  const Shape2<T> shape_;
-  std::int64_t depth_ = 0, columns_ = 0, rows_ = 0, b_elements_ = 0;
+  const Way<T> way_;
+  std::int64_t depth_ = 0, b_elements_ = 0;
 };
 
 }  // namespace
