@@ -278,9 +278,15 @@ namespace {
 
 // Each pass also runs the rules that tidy up what its own ones leave.
 struct Tables {
-  RuleTable all[6] = {folding_rules(),    arithmetic_rules(), shape_rules(),
-                      specialize_rules(), stabilize_rules(),  stabilize_gradient_rules()};
-  RuleTable stabilize[5] = {all[0], all[1], all[2], all[4], all[5]};
+  RuleTable all[7] = {folding_rules(),   arithmetic_rules(), shape_rules(),
+                      view_rules(),      stabilize_rules(),  stabilize_gradient_rules(),
+                      specialize_rules()};
+  // Not those of stabilize, which make ops that have been taken apart by now, nor those that undo
+  // the views which libraries want.
+  RuleTable specialize[4] = {all[0], all[1], all[2], all[6]};
+
+  std::span<const RuleTable> canonicalize() const { return std::span(all).first(4); }
+  std::span<const RuleTable> stabilize() const { return std::span(all).first(6); }
 };
 
 const Tables& tables() {
@@ -293,16 +299,15 @@ const Tables& tables() {
 std::span<const RuleTable> all_rules() { return tables().all; }
 
 Graph canonicalize(const Graph& graph, const CompileContext& context) {
-  return rewrite(graph, "canonicalize", all_rules().first(3), context);
+  return rewrite(graph, "canonicalize", tables().canonicalize(), context);
 }
 
 Graph stabilize(const Graph& graph, const CompileContext& context) {
-  return rewrite(graph, "stabilize", tables().stabilize, context);
+  return rewrite(graph, "stabilize", tables().stabilize(), context);
 }
 
 Graph specialize(const Graph& graph, const CompileContext& context) {
-  // Not those of stabilize: they make ops that have been taken apart by now.
-  return rewrite(graph, "specialize", all_rules().first(4), context);
+  return rewrite(graph, "specialize", tables().specialize, context);
 }
 
 }  // namespace croton

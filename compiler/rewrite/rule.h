@@ -74,6 +74,7 @@ struct RuleTable {
 RuleTable folding_rules();
 RuleTable arithmetic_rules();
 RuleTable shape_rules();
+RuleTable view_rules();  ///< those that turn views into index maps
 RuleTable stabilize_rules();
 RuleTable stabilize_gradient_rules();
 RuleTable specialize_rules();

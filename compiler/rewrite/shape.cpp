@@ -464,7 +464,6 @@ constexpr Rule kRules[] = {
     {"reshape_same", "reshape", "shape useless", kExact, reshape_same},
     {"reshape_reshape", "reshape", "shape", kExact, reshape_reshape},
     {"reshape_broadcast", "reshape", "shape", kExact, reshape_broadcast},
-    {"reshape_ones", "reshape", "shape", kExact, reshape_ones},
     {"specify_same", "specify_shape", "shape useless", kExact, specify_same},
     {"broadcast_same", "broadcast", "shape useless", kExact, broadcast_same},
     {"broadcast_broadcast", "broadcast", "shape", kExact, broadcast_broadcast},
@@ -488,8 +487,14 @@ constexpr Rule kRules[] = {
     {"transfer_transfer", "transfer", "transfer", kExact, transfer_transfer},
 };
 
+constexpr Rule kViewRules[] = {
+    {"reshape_ones", "reshape", "shape", kExact, reshape_ones},
+};
+
 }  // namespace
 
 RuleTable shape_rules() { return {"canonicalize", kRules}; }
+
+RuleTable view_rules() { return {"canonicalize", kViewRules}; }
 
 }  // namespace croton
