@@ -129,6 +129,18 @@ void check_dump(const std::string& wanted) {
 
 }  // namespace
 
+namespace {
+
+void verify_after(const Pass& pass, const Graph& graph) {
+  try {
+    verify(graph);
+  } catch (const InternalError& error) {
+    throw InternalError(fmt::format("[DEBUG] after pass '{}': {}", pass.name, error.what()));
+  }
+}
+
+}  // namespace
+
 FunctionGraph optimize(FunctionGraph function, const CompileContext& context) {
   check_dump(context.config.dump());
   const auto dump = [&](const std::string& pass) {
@@ -143,7 +155,7 @@ FunctionGraph optimize(FunctionGraph function, const CompileContext& context) {
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     log_debug(fmt::format("pass {}: {:.2f} ms", pass.name, time.count()));
     if (context.trace) {
-      verify(after);
+      verify_after(pass, after);
       context.trace->passes.push_back({pass.name, pass.precision, function.graph, after});
     }
     function.graph = std::move(after);

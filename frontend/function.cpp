@@ -100,7 +100,12 @@ Array Function::Impl::argument(const Arg& arg, std::size_t position) const {
 Outputs Function::Impl::run(std::span<const Array> arguments,
                             const std::shared_ptr<const Impl>& self) const {
   Outputs outputs = self->make_outputs(self);
-  executable->run(arguments, self->results(outputs));
+  const std::span<Array> into = self->results(outputs);
+  if (debug) {
+    debug->run(arguments, into, [&] { executable->run(arguments, into); });
+  } else {
+    executable->run(arguments, into);
+  }
   return outputs;
 }
 
@@ -199,6 +204,10 @@ Function function(const std::vector<Variable>& inputs, const OutputList& outputs
   impl->output_names = maker.output_names;
   impl->user_outputs = maker.graph.user_outputs;
   impl->graph = maker.graph;
+  if (config.mode() == Mode::debug) {
+    context.trace = std::make_shared<RewriteTrace>();
+    impl->debug = std::make_unique<DebugCheck>(context.trace, maker.graph);
+  }
   impl->optimized = optimize(maker.graph, context);
   impl->executable =
       std::make_unique<Executable>(runtime, make_plan(impl->optimized, context), config);

@@ -8,6 +8,7 @@
 #include "compiler/compile.h"
 #include "croton/config.h"
 #include "croton/function.h"
+#include "frontend/debug_check.h"
 #include "runtime/executable.h"
 
 namespace croton {
@@ -22,6 +23,7 @@ struct Function::Impl {
   FunctionGraph optimized;  ///< as it was cut into kernels
   Config config;            ///< under which it was compiled
   std::unique_ptr<Executable> executable;
+  std::unique_ptr<DebugCheck> debug;  ///< in mode DEBUG
 
   Array argument(const Arg& arg, std::size_t position) const;
   Outputs run(std::span<const Array> arguments, const std::shared_ptr<const Impl>& self) const;

@@ -1,0 +1,66 @@
+#include "frontend/debug_check.h"
+
+#include <fmt/format.h>
+
+#include "compiler/graph/op.h"
+#include "croton/error.h"
+#include "runtime/shared_state.h"
+
+namespace croton {
+
+DebugCheck::DebugCheck(std::shared_ptr<const RewriteTrace> trace, FunctionGraph graph)
+    : trace_(std::move(trace)), graph_(std::move(graph)) {}
+
+VariableMap<Array> DebugCheck::known_values(std::span<const Array> arguments) const {
+  VariableMap<Array> known;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    known[graph_.graph.inputs[i]] = arguments[i].to_host().contiguous();
+  }
+  for (const Node* node : graph_.graph.order()) {
+    if (node->shared) known[node->out()] = get_value(*node->shared);
+  }
+  return known;
+}
+
+void DebugCheck::check_results(std::span<const Array> results,
+                               std::span<const Array> expected) const {
+  const auto check = [&](const Array& value, const Array& wanted, const std::string& what) {
+    const std::string wrong = compiled_difference(value.to_host(), wanted);
+    if (wrong.empty()) return;
+    throw InternalError(
+        fmt::format("[DEBUG] {}: the compiled code gives another value for {} than "
+                    "the references of its ops, {}",
+                    graph_.name, what, wrong));
+  };
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    check(results[i], expected[i], fmt::format("output {}", i));
+  }
+  for (std::size_t i = 0; i < graph_.updated.size(); ++i) {
+    const SharedState& state = *graph_.updated[i].node()->shared;
+    check(get_value(state), expected[results.size() + i], "the update of " + state.title());
+  }
+}
+
+void DebugCheck::run(std::span<const Array> arguments, std::span<Array> results,
+                     const std::function<void()>& call) {
+  std::unique_lock lock(mutex_);
+  const bool fits = arguments.size() == graph_.graph.inputs.size();
+  if (!trace_ || !fits) {
+    lock.unlock();
+    call();
+    return;
+  }
+  std::vector<Array> expected;
+  try {
+    expected = check_trace(*trace_, known_values(arguments));
+  } catch (const UserError&) {
+    // Arguments that the ops object to: the call says so in its own words.
+    call();
+    return;
+  }
+  call();
+  check_results(results, expected);
+  trace_.reset();
+}
+
+}  // namespace croton

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "compiler/compile.h"
+#include "compiler/rewrite/trace.h"
+
+namespace croton {
+
+/// Mode DEBUG: the first call of a function checks, on its real arguments, what every rule and pass
+/// did to the graph, and then what the compiled code gives, against the references of the ops.
+class DebugCheck {
+ public:
+  /// `graph` is the function as the user wrote it, `trace` what became of it.
+  DebugCheck(std::shared_ptr<const RewriteTrace> trace, FunctionGraph graph);
+
+  /// Runs `call`, which fills `results`, the user's outputs. The first time an InternalError names
+  /// the rule or pass that changed a value (before the call has run), or the output or update that
+  /// the compiled code gets wrong. Later calls are not checked.
+  void run(std::span<const Array> arguments, std::span<Array> results,
+           const std::function<void()>& call);
+
+ private:
+  VariableMap<Array> known_values(std::span<const Array> arguments) const;
+  void check_results(std::span<const Array> results, std::span<const Array> expected) const;
+
+  std::mutex mutex_;
+  std::shared_ptr<const RewriteTrace> trace_;  ///< null once it was checked
+  FunctionGraph graph_;
+};
+
+}  // namespace croton
