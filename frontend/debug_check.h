@@ -18,8 +18,8 @@ class DebugCheck {
   DebugCheck(std::shared_ptr<const RewriteTrace> trace, FunctionGraph graph);
 
   /// Runs `call`, which fills `results`, the user's outputs. The first time an InternalError names
-  /// the rule or pass that changed a value (before the call has run), or the output or update that
-  /// the compiled code gets wrong. Later calls are not checked.
+  /// the rule or pass that changed a value, or the output or update that the compiled code gets
+  /// wrong; the call has run then. Once a call was right, later ones are not checked.
   void run(std::span<const Array> arguments, std::span<Array> results,
            const std::function<void()>& call);
 

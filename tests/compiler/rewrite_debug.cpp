@@ -41,20 +41,18 @@ struct Case {
 
 }  // namespace
 
-TEST_CASE("DEBUG names a wrong rule before the call runs", "[rewrite][debug]") {
+TEST_CASE("DEBUG names a wrong rule", "[rewrite][debug]") {
   const Case c;
   const Rule rules[] = {{"tanh_is_sin", "tanh", "", Precision::exact, wrong_tanh}};
   DebugCheck check = c.check(rules);
   Array results[1];
-  bool ran = false;
-  const auto call = [&] { ran = true; };
+  const auto call = [&] { results[0] = c.value(); };
   for (int k = 0; k < 2; ++k) {  // again: a fault does not pass the second time
     CHECK_THROWS_WITH(check.run({&c.argument, 1}, results, call),
                       Contains("rule 'tanh_is_sin' of pass 'canonicalize'") &&
                           Contains("element (1,): 0.76") && Contains("before: tanh(x)") &&
                           Contains("after:  sin(x)") && Contains("optimizer_excluding"));
   }
-  CHECK_FALSE(ran);
 }
 
 TEST_CASE("DEBUG finds compiled code that is wrong, once", "[rewrite][debug]") {
@@ -75,6 +73,7 @@ TEST_CASE("DEBUG leaves wrong arguments to the call", "[rewrite][debug]") {
   const Array a = Array::ones({2, 3}), b = Array::ones({3, 3});
   CHECK_THROWS_AS(f(a), CallError);
   CHECK_THROWS_AS(f(a, b), CallError);
+  CHECK_THROWS_AS(f(a, Array::ones({2, 3}, DType::float64)), CallError);
   CHECK(array_equal(f(a, a)[0], Array::full({2, 3}, 2.f)));
 }
 
