@@ -9,8 +9,7 @@
 
 namespace croton {
 
-/// A map from nodes that is fast on graphs of any size: nodes made one after the other lie side by
-/// side in it. References to values stay valid; nothing can be taken out. The nodes must live as
+/// A map from nodes that is fast on graphs of any size. References to values stay valid; nothing can be taken out. The nodes must live as
 /// long as the map.
 template <class T>
 class NodeMap {
@@ -53,7 +52,8 @@ class NodeMap {
   /// Where the node is, or the free slot where it would go.
   std::size_t place_of(const Node* node) const {
     const std::size_t mask = slots_.size() - 1;
-    std::size_t place = node->id & mask;
+    // Mixed, since graphs hold several runs of numbers, which would pile up behind one another.
+    std::size_t place = (node->id * 0x9E3779B97F4A7C15u >> 32) & mask;
     while (slots_[place].node != nullptr && slots_[place].node != node) place = (place + 1) & mask;
     return place;
   }
