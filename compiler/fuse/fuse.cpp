@@ -11,8 +11,38 @@
 
 namespace croton {
 
+namespace {
+
+/// Nodes in an order in which what only one user needs stands right before it, so that a group
+/// grows into all that a value needs before it turns to the next. Age does not do for that: rules
+/// make a whole chain of sums anew, behind all its terms.
+std::vector<const Node*> depth_first(const Graph& graph) {
+  std::vector<const Node*> order;
+  std::unordered_set<const Node*> seen;
+  std::vector<std::pair<const Node*, std::size_t>> path;  // with the input to look at next
+  const auto enter = [&](const Node* node) {
+    if (seen.insert(node).second) path.emplace_back(node, 0);
+  };
+  for (const Variable& output : graph.outputs) {
+    enter(output.node());
+    while (!path.empty()) {
+      const auto [node, next] = path.back();
+      if (next == node->inputs.size()) {
+        order.push_back(node);
+        path.pop_back();
+      } else {
+        ++path.back().second;
+        enter(node->inputs[next].node());
+      }
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
 FusionGraph::FusionGraph(const Graph& graph, const Shapes& shapes) : shapes(shapes) {
-  order = graph.order();
+  order = depth_first(graph);
   for (std::size_t i = 0; i < order.size(); ++i) number.emplace(order[i], static_cast<int>(i));
   users.resize(order.size());
   is_output.resize(order.size());

@@ -8,7 +8,7 @@
 
 namespace croton {
 
-/// The graph as fusion walks it: nodes by number (older ones first), their users and groups.
+/// The graph as fusion walks it: nodes by number (inputs before users), their users and groups.
 struct FusionGraph {
   FusionGraph(const Graph& graph, const Shapes& shapes);
 

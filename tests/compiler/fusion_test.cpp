@@ -92,6 +92,16 @@ TEST_CASE("no group needs itself through others that have older and newer member
   CHECK_NOTHROW(fused({x, y, mask}, outputs));
 }
 
+TEST_CASE("a long sum is cut between its terms") {
+  // 300 nodes and more, so that one group does not hold them; a term has no kernel of its own.
+  Variable x = vector("x");
+  Variable total = tanh(x);
+  for (int i = 1; i < 100; ++i) total = total + tanh(x * (0.001 * i + 1));
+  const Function f = function({x}, {total, grad(sum(total), x)});
+  f(Array{1.0, 2.0});
+  CHECK(f.statistics().launches <= 6);
+}
+
 TEST_CASE("with fusion off each op is a kernel") {
   Variable x = vector("x");
   FunctionGraph function;
