@@ -9,8 +9,8 @@
 
 namespace croton {
 
-/// A map from nodes that is fast on graphs of any size. References to values stay valid; nothing can be taken out. The nodes must live as
-/// long as the map.
+/// A map from nodes that is fast on graphs of any size. References to values stay valid; nothing
+/// can be taken out. The nodes must live as long as the map.
 template <class T>
 class NodeMap {
  public:
