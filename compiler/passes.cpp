@@ -26,7 +26,7 @@ Graph expand(const Graph& graph, const CompileContext&) {
       changed = true;
       const std::uint64_t since = next_node_id();
       std::vector<Variable> values = node.op->expand(node);
-      for (const Variable& value : values) relocate(value, since, node.loc);
+      for (const Variable& value : values) stand_for(value, since, node);
       return values;
     });
   }

@@ -236,28 +236,34 @@ void Rewriter::check(const Rule& rule, const Node& node, const Variable& value) 
                                   to_text(node.loc)));
 }
 
-/// New nodes stand where the one that they replace stood, whatever scope is in force now.
 void Rewriter::adopt(const Variable& value, std::uint64_t since, const Node& node) {
   const int uses = context_.uses_[&node];
   context_.uses_[value.node()] += uses;
-  std::vector<const Node*> fresh{value.node()};
-  std::vector<const Node*> seen;
-  while (!fresh.empty()) {
-    const Node* next = fresh.back();
-    fresh.pop_back();
-    if (next->id < since || std::find(seen.begin(), seen.end(), next) != seen.end()) continue;
-    seen.push_back(next);
-    Node* made = const_cast<Node*>(next);
-    made->loc = node.loc;
-    if (made->op->form != OpForm::leaf && made->op->form != OpForm::move) {
-      made->context = node.context;
-    }
-    for (const Variable& input : next->inputs) {
+  for (const Node* made : stand_for(value, since, node)) {
+    for (const Variable& input : made->inputs) {
       internal_check(input.node() != &node, "the result of a rule needs what it replaces");
       ++context_.uses_[input.node()];
-      fresh.push_back(input.node());
     }
   }
+}
+
+std::vector<const Node*> stand_for(const Variable& value, std::uint64_t since, const Node& node) {
+  std::vector<const Node*> todo{value.node()};
+  std::vector<const Node*> made;  // few
+  while (!todo.empty()) {
+    const Node* next = todo.back();
+    todo.pop_back();
+    if (next->id < since || std::find(made.begin(), made.end(), next) != made.end()) continue;
+    made.push_back(next);
+    Node* fresh = const_cast<Node*>(next);
+    fresh->loc = node.loc;
+    // Leaves are everywhere, and a transfer says itself where it goes.
+    if (fresh->op->form != OpForm::leaf && fresh->op->form != OpForm::move) {
+      fresh->context = node.context;
+    }
+    for (const Variable& input : next->inputs) todo.push_back(input.node());
+  }
+  return made;
 }
 
 Graph rewrite(const Graph& graph, std::string_view pass, std::span<const RuleTable> tables,

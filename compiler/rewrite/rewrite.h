@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "compiler/rewrite/rule.h"
 
@@ -15,6 +16,10 @@ std::span<const RuleTable> all_rules();
 /// an InternalError that names it, and so are rules that do not come to an end.
 Graph rewrite(const Graph& graph, std::string_view pass, std::span<const RuleTable> tables,
               const CompileContext& context);
+
+/// Gives all nodes below `value` made since then the place and the context of `node`, whatever
+/// scope is in force now: what a pass makes stands for what the user wrote. Gives those nodes.
+std::vector<const Node*> stand_for(const Variable& value, std::uint64_t since, const Node& node);
 
 // The passes made of rules.
 Graph canonicalize(const Graph& graph, const CompileContext& context);

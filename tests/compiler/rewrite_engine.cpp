@@ -175,6 +175,17 @@ TEST_CASE("new nodes stand where the old one stood", "[rewrite]") {
   }
 }
 
+TEST_CASE("what an op is taken apart into stands where the op stood", "[rewrite]") {
+  const Variable y = softmax(floats("x", {3, 4}), 1);
+  const_cast<Node*>(y.node())->context = intern("dev7");
+  const Variable parts = expand(graph_of({y}), context_of(Config())).outputs[0];
+  for (const Node* node : topological_order(std::vector{parts})) {
+    if (node->op->form == OpForm::leaf) continue;
+    CHECK(*node->context == "dev7");
+    CHECK(node->loc.line() == y.node()->loc.line());
+  }
+}
+
 TEST_CASE("flags choose rules by name and tag", "[rewrite]") {
   const Variable x = floats("x");
   const auto text = [&](const Config& config) {
