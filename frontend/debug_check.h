@@ -19,12 +19,16 @@ class DebugCheck {
 
   /// Runs `call`, which fills `results`, the user's outputs. The first time an InternalError names
   /// the rule or pass that changed a value, or the output or update that the compiled code gets
-  /// wrong; the call has run then. Once a call was right, later ones are not checked.
+  /// wrong; the call has run then. Once a call was right, later ones are not checked; nor is one
+  /// during which another thread set a shared variable that the function reads. One that it updates
+  /// must not be set by others during the first call.
   void run(std::span<const Array> arguments, std::span<Array> results,
            const std::function<void()>& call);
 
  private:
   VariableMap<Array> known_values(std::span<const Array> arguments) const;
+  /// Whether somebody else gave a shared variable, that the function only reads, another value.
+  bool has_changed(const VariableMap<Array>& known) const;
   void check_results(std::span<const Array> results, std::span<const Array> expected) const;
 
   std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <functional>
 #include <iostream>
 
 #include "config/nearest_name.h"
@@ -102,7 +103,8 @@ Outputs Function::Impl::run(std::span<const Array> arguments,
   Outputs outputs = self->make_outputs(self);
   const std::span<Array> into = self->results(outputs);
   if (debug) {
-    debug->run(arguments, into, [&] { executable->run(arguments, into); });
+    const auto call = [&] { executable->run(arguments, into); };
+    debug->run(arguments, into, std::ref(call));
   } else {
     executable->run(arguments, into);
   }
