@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <unordered_map>
 
 #include "compiler/fuse/group.h"
@@ -33,7 +34,12 @@ class Groups {
  public:
   Groups(const FunctionGraph& function, const Config& config)
       : shapes_(function.graph, shareds_of(function), dims_),
-        list(fuse(function.graph, shapes_, config.fuse() && config.mode() != Mode::fast_compile)) {
+        list(fuse(function.graph, shapes_, config.fuse() && config.mode() != Mode::fast_compile,
+                  [&](const Node& producer, const Node& root, const char* reason) {
+                    apart.push_back(fmt::format("{} ({}) and {} ({}): {}", producer.op->name,
+                                                to_text(producer.loc), root.op->name,
+                                                to_text(root.loc), reason));
+                  })) {
     for (const Group& group : list) {
       if (group.kind == GroupKind::view) continue;
       for (const Node* node : group.nodes) number_.emplace(node, steps_);
@@ -92,6 +98,7 @@ class Groups {
   std::unordered_map<const Node*, int> number_;
 
  public:
+  std::vector<std::string> apart;  ///< why values have kernels of their own
   const std::vector<Group> list;
 };
 
@@ -112,7 +119,7 @@ const char* word_for(GroupKind kind) {
   return "";
 }
 
-/// One line a group: "step 2 on dev0, kernel: mul add tanh".
+/// One line a group, "step 2 on dev0, kernel: mul add tanh", then why others did not join.
 std::string fused_text(const Groups& groups) {
   std::string text;
   for (const Group& group : groups.list) {
@@ -127,7 +134,31 @@ std::string fused_text(const Groups& groups) {
     }
     text += '\n';
   }
+  for (const std::string& line : groups.apart) text += fmt::format("apart: {}\n", line);
   return text;
+}
+
+/// The text with sizes by the names of inputs: "x.shape[0]" for "in0.shape[0]".
+std::string with_names(std::string text, const Plan& plan) {
+  std::string result;
+  std::size_t done = 0;
+  for (std::size_t at = text.find("in"); at != text.npos; at = text.find("in", at + 1)) {
+    const std::size_t digits = at + 2;
+    const std::size_t end = text.find_first_not_of("0123456789", digits);
+    const bool word = at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0 ||
+                                 text[at - 1] == '_');
+    if (word || end == digits || end == text.npos || text.compare(end, 7, ".shape[") != 0) continue;
+    const std::size_t number = std::stoul(text.substr(digits, end - digits));
+    const std::size_t inputs = plan.inputs.size();
+    const std::string name = number < inputs ? plan.inputs[number].name
+                             : number - inputs < plan.shareds.size()
+                                 ? plan.shareds[number - inputs]->name
+                                 : std::string();
+    if (name.empty()) continue;
+    result += text.substr(done, at - done) + name;
+    done = end;
+  }
+  return result + text.substr(done);
 }
 
 std::string kernels_text(const Groups& groups, const TargetInfo& target) {
@@ -200,8 +231,9 @@ std::string debug_text(const Function& f, const PrintOptions& options) {
   print_values(after, function.optimized, function.output_names);
 
   text += before.text + "\nafter compilation:\n" + after.text;
-  text += "\nfused:\n" + fused_text(groups);
-  return text + '\n' + to_text(function.executable->plan());
+  const Plan& plan = function.executable->plan();
+  text += "\nfused:\n" + fused_text(groups) + '\n' + to_text(plan);
+  return with_names(std::move(text), plan);
 }
 
 Inspection inspect(const Function& f, const InspectOptions& options) {
@@ -214,10 +246,11 @@ Inspection inspect(const Function& f, const InspectOptions& options) {
   const Function::Impl& function = f.impl();
   const Groups groups(function.optimized, function.config);
   const TargetInfo host = host_target();
+  const Plan& plan = function.executable->plan();
   return {to_text(function.graph.graph),
           to_text(function.optimized.graph),
-          fused_text(groups),
-          to_text(function.executable->plan()),
+          with_names(fused_text(groups), plan),
+          with_names(to_text(plan), plan),
           kernels_text(groups, host),
           modules_text(function, host),
           modules_text(function, cuda_target(options.sm))};

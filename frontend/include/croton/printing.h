@@ -67,7 +67,7 @@ struct InspectOptions {
 struct Inspection {
   std::string graph;        ///< as the user wrote it, one node a line
   std::string optimized;    ///< after all passes
-  std::string fused;        ///< the ops in each kernel, one kernel a line
+  std::string fused;        ///< the ops in each kernel, and why others are apart
   std::string plan;         ///< buffers and steps
   std::string kernels;      ///< in the compiler's kernel language, for this machine's CPU
   std::string llvm_ir;      ///< for this machine's CPU
