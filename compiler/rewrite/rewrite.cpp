@@ -104,6 +104,7 @@ class Rewriter {
   RewriteContext context_;
   NodeMap<Entry> entries_;
   std::vector<Variable> todo_;
+  std::vector<Variable> known_;  ///< that the maps have and nothing else keeps
   std::size_t applications_ = 0;
   std::size_t limit_ = 0;
 };
@@ -179,6 +180,7 @@ void Rewriter::visit(const Node* node) {
   if (current.node() != node) {
     const int uses = context_.uses_[node];
     context_.uses_[current.node()] = uses;
+    known_.push_back(current);
   }
   const Variable next = apply_rules(*current.node());
   if (next.defined()) {
