@@ -293,6 +293,9 @@ void KernelEmitter::accumulators(Id id) {
 
 void KernelEmitter::loop(Id id) {
   accumulators(id);
+  // Outside of lanes each turn is a sweep of the whole block: unrolling would only make it long to
+  // compile.
+  if (lanes_ == kNone) line("#pragma unroll 1");
   open(fmt::format("for (i64 c{0} = 0; c{0} < {1}; ++c{0})", id, value(node(id).in[0])));
   region(node(id).region);
   close();

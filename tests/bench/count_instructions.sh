@@ -13,8 +13,8 @@ status=0
 
 # instructions WHAT COUNT: of a process that does WHAT so many times.
 instructions() {
-  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$bench" --counted "$1" --count "$2" 2>&1 |
-    sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
+  valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null "$bench" --counted "$1" --count "$2" 2>&1 |
+.*I *refs: *\([0-9,]*\).*/\1/p'
 }
 
 # within NAME VALUE BOUND

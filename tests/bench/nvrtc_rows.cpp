@@ -26,8 +26,7 @@ TargetInfo gpu_target() {
 std::size_t compile_training(const cuda::Nvrtc& nvrtc, const std::string& unique) {
   const TrainingGraph graph = training_graph();
   const Config config = current_config();
-  FunctionMaker maker(graph.inputs, graph.outputs, {.updates = graph.updates}, config,
-                      Loc::current());
+  FunctionMaker maker(graph.inputs, graph.outputs, graph.options, config, Loc::current());
   const CompileContext context{config, "cpu", [](const std::string&) { return gpu_target(); }, {}};
   const Plan plan = compile(maker.graph, context);
   for (const PlanModule& module : plan.modules) {

@@ -1,4 +1,4 @@
-// The function that trains a small network, as a user would write it.
+// The function that trains the network of samples/mlp.cpp, as that program writes it.
 #pragma once
 
 #include <croton/croton.h>
@@ -7,12 +7,10 @@
 
 namespace croton::bench {
 
-/// Inputs, outputs and updates of one training step of a network 64 -> 128 -> 64 -> 10 with
-/// momentum.
 struct TrainingGraph {
-  std::vector<Variable> inputs;
+  std::vector<Variable> inputs;  ///< numbers of the images of a batch, rate of learning
   std::vector<Variable> outputs;
-  std::vector<Update> updates;
+  FunctionOptions options;  ///< updates and givens
 };
 
 TrainingGraph training_graph();
