@@ -1,4 +1,4 @@
-// What count_instructions.sh runs under callgrind: one thing so many times and nothing else, so
+// What count_instructions.sh runs under valgrind: one thing so many times and nothing else, so
 // that the difference between two runs is the cost of that thing.
 #include <croton/croton.h>
 
