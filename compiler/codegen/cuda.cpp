@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <set>
 
@@ -82,6 +83,7 @@ class KernelEmitter {
   void local(Id id);
   void check(Id id);
   void loop(Id id);
+  int unroll_of(const Node& n) const;
   void lanes(Id id);
   void accumulators(Id id);
   void accumulate(const Node& node);
@@ -301,10 +303,25 @@ void KernelEmitter::loop(Id id) {
   close();
 }
 
+/// How often a lanes is unrolled: long bodies keep a warp busy as they are and would only take long
+/// to compile, and so would those with calls.
+int KernelEmitter::unroll_of(const Node& n) const {
+  constexpr std::size_t kMostNodes = 64;
+  const kernel::Region& body = kernel_.regions[n.region];
+  const bool calls = std::any_of(body.begin(), body.end(), [&](Id id) {
+    const Op op = node(id).op;
+    return op == Op::check || op == Op::call || op == Op::loop;
+  });
+  if (calls) return 1;
+  std::size_t unroll = n.unroll;
+  while (unroll > 1 && unroll * body.size() > kMostNodes) unroll /= 2;
+  return static_cast<int>(unroll);
+}
+
 void KernelEmitter::lanes(Id id) {
   const Node& n = node(id);
   accumulators(id);
-  line(fmt::format("#pragma unroll {}", n.unroll));
+  line(fmt::format("#pragma unroll {}", unroll_of(n)));
   open(fmt::format("for (i64 c{0} = threadIdx.x; c{0} < {1}; c{0} += {2})", id, value(n.in[0]),
                    kernel_.threads));
   lanes_ = id;

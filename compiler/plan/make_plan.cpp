@@ -278,8 +278,10 @@ void PlanBuilder::add_modules() {
     // A module's text does not depend on the order in which users wrote things.
     std::sort(mine.begin(), mine.end(),
               [&](int a, int b) { return kernels_[a].kernel.name < kernels_[b].kernel.name; });
-    for (std::size_t first = 0; first < mine.size(); first += kModuleKernels) {
-      const std::size_t last = std::min(mine.size(), first + kModuleKernels);
+    // Modules of about the same size, since they compile side by side.
+    const std::size_t count = (mine.size() + kModuleKernels - 1) / kModuleKernels;
+    for (std::size_t m = 0; m < count; ++m) {
+      const std::size_t first = mine.size() * m / count, last = mine.size() * (m + 1) / count;
       PlanModule module{static_cast<std::int32_t>(c), {}, {}};
       std::vector<const kernel::Kernel*> kernels;
       for (std::size_t i = first; i < last; ++i) {

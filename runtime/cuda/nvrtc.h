@@ -81,7 +81,7 @@ class Nvrtc {
   Library library_;
   NvrtcSymbols symbols_;
   std::vector<int> capabilities_;
-  bool minimal_ = false;  // whether it can leave out the parts of CUDA that no kernel uses
+  bool quick_ = false;  // whether it can leave out the parts of CUDA that no kernel uses, and more
 };
 
 }  // namespace croton::cuda

@@ -2,13 +2,15 @@
 #include <croton/croton.h>
 #include <fmt/format.h>
 
-#include <optional>
+#include <atomic>
+#include <future>
 
 #include "compiler/codegen/cuda.h"
 #include "compiler/compile.h"
 #include "frontend/function_graph.h"
 #include "runtime/cuda/nvrtc.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/limits.h"
 #include "tests/bench/training_graph.h"
 
 namespace croton::bench {
@@ -29,10 +31,18 @@ std::size_t compile_training(const cuda::Nvrtc& nvrtc, const std::string& unique
   FunctionMaker maker(graph.inputs, graph.outputs, graph.options, config, Loc::current());
   const CompileContext context{config, "cpu", [](const std::string&) { return gpu_target(); }, {}};
   const Plan plan = compile(maker.graph, context);
-  for (const PlanModule& module : plan.modules) {
-    nvrtc.compile("// " + unique + "\n" + module.text, "training.cu", {90, true},
-                  codegen::cuda_options());
-  }
+  // Modules compile side by side on two threads, as those of the CPU do.
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t m; (m = next++) < plan.modules.size();) {
+      nvrtc.compile("// " + unique + "\n" + plan.modules[m].text, "training.cu", {90, true},
+                    codegen::cuda_options());
+    }
+  };
+  std::future<void> second;
+  if (all_threads() > 1) second = std::async(std::launch::async, work);
+  work();
+  if (second.valid()) second.get();
   return plan.kernels.size();
 }
 
