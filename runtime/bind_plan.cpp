@@ -119,6 +119,20 @@ KernelHandle BoundPlan::streaming_kernel(std::int32_t kernel) {
   return handle;
 }
 
+KernelHandle BoundPlan::wide_kernel(std::int32_t kernel) {
+  const PlanKernel& k = plan.kernels[at(kernel)];
+  const PlanModule& module = plan.modules[at(k.module)];
+  wide_modules.resize(plan.modules.size());
+  std::shared_ptr<Module>& wide = wide_modules[at(k.module)];
+  if (!wide) {
+    wide = cache->module(contexts[at(module.context)]->device(),
+                         std::string(kWideForm) + module.text, module.kernels, code_key);
+  }
+  const KernelHandle handle = wide->kernel(k.name);
+  internal_check(handle != nullptr, "a module lacks the wide form of a kernel");
+  return handle;
+}
+
 std::unique_ptr<BoundPlan> bind_plan(Runtime& runtime, Plan plan, const Config& config) {
   auto bound = std::make_unique<BoundPlan>();
   bound->plan = std::move(plan);

@@ -32,7 +32,11 @@ struct Launch {
   std::int32_t buffer_count = 0;
   const std::int64_t* sizes = nullptr;
   std::int32_t size_count = 0;
-  std::int64_t blocks = 0;
+  std::int64_t blocks = 0;        ///< of the kernel
+  std::int32_t threads = 256;     ///< GPU: of a block of the kernel
+  std::int32_t packed = 1;        ///< GPU: blocks of the kernel that share one of the launch
+  bool counted = false;           ///< GPU: the kernel takes `blocks`, behind the sizes
+  std::int64_t shared_bytes = 0;  ///< GPU: dynamic shared memory of a block of the launch
   bool parallel = false;          ///< worth more than one thread of a CPU
   bool checks = false;            ///< the kernel has checks
   std::int64_t* error = nullptr;  ///< three words of this launch, in memory of the device

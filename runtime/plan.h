@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "croton/array.h"
@@ -50,7 +51,10 @@ struct Step {
   // launch
   std::int32_t kernel = -1;   ///< index into Plan::kernels
   std::vector<DimRef> sizes;  ///< the kernel's size arguments
-  DimRef blocks = 0;          ///< size of the grid
+  DimRef blocks = 0;          ///< size of the grid, in blocks of the kernel
+  DimRef threads = -1;        ///< GPU: threads of a block; -1: PlanKernel::threads
+  DimRef packed = -1;         ///< GPU: blocks of the kernel in one block of the launch; -1: 1
+  DimRef shared_bytes = -1;   ///< GPU: dynamic shared memory of a block of the launch; -1: 0
   DimRef work = 0;  ///< estimated cost of the launch in scalar operations; decides threads
   std::vector<std::int32_t> shares;  ///< for each output: the input position in `slots` whose
                                      ///< memory it may take over when that input dies here, or -1
@@ -66,6 +70,12 @@ struct Step {
   std::string label;  ///< in the user's words, for messages, printing and profiles
 };
 
+/// What stands before the text of a GPU module in its wide form, where indices have 64 bits.
+inline constexpr std::string_view kWideForm = "#define CROTON_WIDE\n";
+
+/// Sizes, grids and elements of a buffer from here on need the wide form.
+inline constexpr std::int64_t kWideFrom = std::int64_t{1} << 30;
+
 /// Program text that becomes one module.
 struct PlanModule {
   std::int32_t context = 0;  ///< for whose device
@@ -80,6 +90,9 @@ struct PlanKernel {
   /// the launch writes more than the last-level cache and nobody in the plan reads it again.
   std::int32_t streaming_module = -1;
   std::vector<std::string> checks;  ///< messages by check id; {value} and {bound} are filled in
+  std::int32_t threads = 256;       ///< GPU: of a block
+  bool packed = false;              ///< GPU: takes the number of blocks, behind its sizes
+  bool indexed = false;  ///< GPU: computes indices in 32 bits, or 64 in the text's wide form
 };
 
 /// Two sizes that must be equal in each call.

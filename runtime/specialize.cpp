@@ -195,12 +195,35 @@ class Specialiser {
       out_.checked_steps.resize(at(out_.error_groups), -1);
       out_.checked_steps.back() = s.index;
     }
+    const auto optional = [&](DimRef ref, std::int64_t otherwise) {
+      return ref < 0 ? otherwise : value(ref);
+    };
+    launch.threads = static_cast<std::int32_t>(optional(step.threads, kernel.threads));
+    launch.packed = static_cast<std::int32_t>(optional(step.packed, 1));
+    launch.shared_bytes = optional(step.shared_bytes, 0);
+    launch.counted = kernel.packed;
     if (launch.blocks == 0) return;
+    if (kernel.indexed && needs_wide(step, launch.blocks)) {
+      launch.kernel = bound_.wide_kernel(step.kernel);
+      return;
+    }
     const bool streams = kernel.streaming_module >= 0 && value(step.misalignment) == 0 &&
                          wants_streaming(memory, step, s.index);
     launch.kernel =
         streams ? bound_.streaming_kernel(step.kernel) : bound_.kernels[at(step.kernel)];
     if (streams) ++out_.statistics.streaming_launches;
+  }
+
+  bool needs_wide(const Step& step, std::int64_t blocks) const {
+    bool wide = blocks >= kWideFrom;
+    for (const DimRef ref : step.sizes) {
+      wide = wide || value(ref) >= kWideFrom || value(ref) <= -kWideFrom;
+    }
+    for (const std::int32_t slot : step.slots) {
+      const auto size = static_cast<std::int64_t>(size_of(plan_.slots[at(slot)].dtype));
+      wide = wide || slot_bytes_[at(slot)] / size >= kWideFrom;
+    }
+    return wide;
   }
 
   /// Non-temporal stores pay when what is written has left the cache before anybody reads it, and

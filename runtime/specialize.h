@@ -25,7 +25,8 @@ struct BoundPlan {
   std::string title;  ///< the plan's name, for messages
   std::vector<Context*> contexts;
   std::vector<KernelHandle> kernels;
-  std::vector<std::shared_ptr<Module>> modules;  ///< by module; null where not loaded yet
+  std::vector<std::shared_ptr<Module>> modules;       ///< by module; null where not loaded yet
+  std::vector<std::shared_ptr<Module>> wide_modules;  ///< their wide forms, likewise
   KernelCache* cache = nullptr;
   std::string code_key;
 
@@ -42,6 +43,8 @@ struct BoundPlan {
 
   /// The kernel with non-temporal stores; compiled on first use.
   KernelHandle streaming_kernel(std::int32_t kernel);
+  /// The kernel of the module's wide form; compiled on first use.
+  KernelHandle wide_kernel(std::int32_t kernel);
 };
 
 /// A pointer of the frame's table that depends on the call.

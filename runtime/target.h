@@ -29,6 +29,8 @@ struct TargetInfo {
   std::int64_t shared_bytes = 48 << 10;  ///< of a block, without asking for more
   std::int64_t max_parameter_bytes = 4096;
 
+  bool gpu() const { return backend == Backend::cuda || sm > 0; }
+
   int lanes() const { return vector_bits / 32; }
   /// An output larger than this is written past the caches when nobody reads it soon. Virtual
   /// machines tell of the last cache of a whole socket, of which some 16 MiB a core are theirs.

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "compiler/kernel/kernel.h"
+#include "runtime/dim.h"
 
 namespace croton::codegen {
 
@@ -24,5 +25,8 @@ std::span<const std::string_view> cuda_options();
 /// the block-local arrays whose size is not a constant (of all, where they exceed what a kernel may
 /// declare).
 std::int64_t cuda_shared_bytes(const kernel::Kernel& kernel, std::span<const std::int64_t> sizes);
+
+/// The same as a term over the sizes of any call.
+Dim cuda_shared_term(const kernel::Kernel& kernel, std::span<const Dim> sizes);
 
 }  // namespace croton::codegen

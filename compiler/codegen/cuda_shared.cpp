@@ -42,6 +42,33 @@ std::uint64_t host_value(const Kernel& kernel, std::span<const std::int64_t> siz
   return *result;
 }
 
+// The same as a term. Sizes are not negative, so that rounding down is truncation.
+Dim size_term(const Kernel& kernel, std::span<const Dim> sizes, Id id) {
+  const Node& node = kernel.nodes[id];
+  if (node.op == Op::constant) return static_cast<std::int64_t>(node.bits);
+  if (node.op == Op::size) return sizes[static_cast<std::size_t>(node.index)];
+  internal_check(node.op == Op::binary, "the size of an array is more than arithmetic of sizes");
+  const Dim a = size_term(kernel, sizes, node.in[0]), b = size_term(kernel, sizes, node.in[1]);
+  switch (static_cast<kernel::Binary>(node.sub)) {
+    case kernel::Binary::add:
+      return a + b;
+    case kernel::Binary::sub:
+      return a - b;
+    case kernel::Binary::mul:
+      return a * b;
+    case kernel::Binary::div:
+      return floor_div(a, b);
+    case kernel::Binary::rem:
+      return floor_mod(a, b);
+    case kernel::Binary::min:
+      return min(a, b);
+    case kernel::Binary::max:
+      return max(a, b);
+    default:
+      throw InternalError("the size of an array is more than arithmetic of sizes");
+  }
+}
+
 std::int64_t scratch_bytes(const Kernel& kernel, const Node& lanes) {
   if (!folds_over_block(kernel, lanes)) return 0;
   std::int64_t bytes = 0;
@@ -73,6 +100,18 @@ bool SharedArrays::dynamic(const Node& local) const {
 bool SharedArrays::any_dynamic() const {
   return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(),
                      [&](const Node& node) { return node.op == Op::local && dynamic(node); });
+}
+
+Dim cuda_shared_term(const Kernel& kernel, std::span<const Dim> sizes) {
+  const SharedArrays arrays(kernel);
+  Dim bytes = 0;
+  for (const Node& node : kernel.nodes) {
+    if (node.op != Op::local || !arrays.dynamic(node)) continue;
+    const std::int64_t size = size_of(kernel.buffers[node.index].dtype);
+    const Dim raw = size_term(kernel, sizes, node.in[0]) * Dim(size) + Dim(kSharedAlignment - 1);
+    bytes = bytes + floor_div(raw, kSharedAlignment) * Dim(kSharedAlignment);
+  }
+  return bytes;
 }
 
 std::int64_t cuda_shared_bytes(const Kernel& kernel, std::span<const std::int64_t> sizes) {

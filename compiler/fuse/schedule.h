@@ -25,6 +25,8 @@ struct KernelLaunch {
   Dim blocks = 1;
   Dim work = 0;             ///< scalar operations, roughly
   std::vector<int> shares;  ///< for each output: the buffer whose memory it may take over, or -1
+  Dim threads = -1;         ///< GPU: threads of a block; -1: those of the kernel
+  Dim packed = -1;          ///< GPU: blocks of the kernel in one block of the launch; -1: one
   /// Zero where each row that a `lanes` writes starts at a multiple of 64 bytes, so that
   /// non-temporal stores are possible.
   Dim misalignment = 0;

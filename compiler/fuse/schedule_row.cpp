@@ -221,7 +221,7 @@ Scheduled schedule_row(const Group& group, const Shapes& shapes, const ScheduleT
 
   Staging staging(group, shapes);
   // A GPU has little memory inside a block; there values are computed again.
-  if (target.device.backend == Backend::cuda || target.device.sm > 0) {
+  if (target.device.gpu()) {
     for (Stage& stage : staging.stages) stage.keep.clear();
   }
   RowEmitter emitter(lowering, kept);

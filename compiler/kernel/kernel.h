@@ -172,8 +172,11 @@ struct Kernel {
   std::vector<Node> nodes;
   std::vector<Region> regions;  ///< regions[0] is the body
   std::vector<Buffer> buffers;
-  int sizes = 0;                    ///< number of int64 size arguments
-  int threads = 256;                ///< threads of a block on a GPU
+  int sizes = 0;         ///< number of int64 size arguments
+  int threads = 256;     ///< threads of a block on a GPU; where elastic, the most there may be
+  bool elastic = false;  ///< the launch says how many: a multiple of 32
+  bool packed = false;   ///< the launch may put several blocks, each of 32 threads or of a
+                         ///< multiple, into one block of its own
   std::vector<std::string> names;   ///< functions used by `call`
   std::vector<std::string> checks;  ///< message of each check id; {value}, {bound} are filled in
 

@@ -40,7 +40,8 @@ class Printer {
   explicit Printer(const Kernel& kernel) : kernel_(kernel) {}
 
   std::string text() {
-    print("kernel threads={} sizes={} {{\n", kernel_.threads, kernel_.sizes);
+    print("kernel threads={}{}{} sizes={} {{\n", kernel_.threads, kernel_.elastic ? " elastic" : "",
+          kernel_.packed ? " packed" : "", kernel_.sizes);
     for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
       const Buffer& b = kernel_.buffers[i];
       if (!b.argument) continue;  // told by its local node

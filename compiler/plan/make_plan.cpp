@@ -199,6 +199,13 @@ void PlanBuilder::add_kernels(const Group& group, Step step) {
     mine.blocks = plan_.dims.ref(launch.blocks);
     mine.work = plan_.dims.ref(launch.work);
     mine.misalignment = plan_.dims.ref(launch.misalignment);
+    if (context_.target(*group.context).gpu()) {
+      std::vector<Dim> sizes;
+      for (const DimRef ref : launch.sizes) sizes.push_back(plan_.dims.dim(ref));
+      mine.shared_bytes = plan_.dims.ref(codegen::cuda_shared_term(launch.kernel, sizes));
+      if (!launch.threads.is(-1)) mine.threads = plan_.dims.ref(launch.threads);
+      if (!launch.packed.is(-1)) mine.packed = plan_.dims.ref(launch.packed);
+    }
     mine.shares.assign(launch.shares.begin(), launch.shares.end());
     const bool streams = group.kind == GroupKind::map || group.kind == GroupKind::row;
     mine.kernel = kernel_number(std::move(launch.kernel), step.context, streams);
@@ -254,8 +261,7 @@ void PlanBuilder::add_group(const Group& group) {
 std::string PlanBuilder::emit(const std::vector<const kernel::Kernel*>& kernels,
                               int context) const {
   const TargetInfo target = context_.target(plan_.contexts[context]);
-  const bool cuda = target.backend == Backend::cuda || target.sm > 0;
-  return cuda ? codegen::emit_cuda(kernels) : codegen::emit_llvm(kernels, target);
+  return target.gpu() ? codegen::emit_cuda(kernels) : codegen::emit_llvm(kernels, target);
 }
 
 /// The same kernel with non-temporal stores of its arguments.
@@ -347,6 +353,9 @@ Plan PlanBuilder::run() {
     PlanKernel kernel;
     kernel.name = pending.kernel.name;
     kernel.checks = pending.kernel.checks;
+    kernel.threads = pending.kernel.threads;
+    kernel.packed = pending.kernel.packed;
+    kernel.indexed = context_.target(plan_.contexts[pending.context]).gpu();
     plan_.kernels.push_back(std::move(kernel));
   }
   add_modules();
