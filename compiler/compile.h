@@ -18,6 +18,8 @@ struct FunctionGraph {
   std::size_t user_outputs = 0;
   std::vector<Variable> updated;  ///< shared variables, one for each output after the user's
   std::string name;
+  /// The user's outputs stay where they are computed; else they come to the host.
+  bool keep_on_device = false;
 };
 
 struct RewriteTrace;

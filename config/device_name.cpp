@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "config/device_guess.h"
 #include "config/text.h"
@@ -11,6 +12,31 @@ namespace croton {
 namespace {
 
 constexpr std::string_view kDevices = "cpu, cuda, cudaN or null";
+constexpr std::string_view kAtPci = "cuda@";
+
+/// "0000:3b:00.0" or "3b:00.0", in hexadecimal.
+std::optional<std::int64_t> parse_pci(std::string_view text) {
+  std::int64_t parts[4] = {};
+  int count = 0;
+  for (std::string_view part : split(text, ':')) {
+    if (count == 3) return {};
+    const std::size_t dot = part.find('.');
+    const auto number = [](std::string_view digits, std::int64_t& value) {
+      const auto [end, error] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+      return error == std::errc() && end == digits.data() + digits.size() && value >= 0 &&
+             digits.size() <= 8;
+    };
+    if (dot != part.npos && !number(part.substr(dot + 1), parts[3])) return {};
+    if (!number(part.substr(0, dot), parts[count++])) return {};
+  }
+  if (count == 2) {
+    parts[2] = parts[1];
+    parts[1] = std::exchange(parts[0], 0);
+  }
+  if (count < 2 || parts[1] > 255 || parts[2] > 31 || parts[3] > 7) return {};
+  return parts[0] << 16 | parts[1] << 8 | parts[2] << 3 | parts[3];
+}
 
 /// A number without sign or leading zeros, of at most nine digits.
 std::optional<int> parse_index(std::string_view digits) {
@@ -42,11 +68,17 @@ std::string to_string(const DeviceName& device) {
     case DeviceKind::cpu:
       return fmt::format("{}cpu{}", rank, device.index);
     case DeviceKind::cuda:
+      if (device.pci != DeviceName::kNoPci) return rank + "cuda@" + pci_text(device.pci);
       return fmt::format("{}cuda{}", rank, device.index);
     case DeviceKind::null:
       return rank + "null";
   }
   return {};
+}
+
+std::string pci_text(std::int64_t pci) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci >> 16, pci >> 8 & 255, pci >> 3 & 31,
+                     pci & 7);
 }
 
 std::optional<DeviceName> find_device_name(std::string_view text) {
@@ -60,6 +92,13 @@ std::optional<DeviceName> find_device_name(std::string_view text) {
   }
   if (text == "null") {
     device.kind = DeviceKind::null;
+    return device;
+  }
+  if (text.starts_with(kAtPci)) {
+    const auto pci = parse_pci(text.substr(kAtPci.size()));
+    if (!pci) return std::nullopt;
+    device.kind = DeviceKind::cuda;
+    device.pci = *pci;
     return device;
   }
   device.kind = text.starts_with("cuda") ? DeviceKind::cuda : DeviceKind::cpu;
@@ -97,6 +136,10 @@ Fault find_device_fault(std::string_view text) {
     if (!parse_index(rank)) return find_index_fault(rank, at + 4, "rank");
     at += slash + 1;
     rest.remove_prefix(slash + 1);
+  }
+  if (rest.starts_with(kAtPci)) {
+    return {at + kAtPci.size(), std::string(rest.substr(kAtPci.size())),
+            "a PCI address such as 0000:3b:00.0"};
   }
   for (std::string_view word : {"cuda", "cpu"}) {
     if (!rest.starts_with(word)) continue;

@@ -48,6 +48,7 @@ Environment read_environment() {
     result.cache_home = "/tmp/cache-" + std::to_string(getuid());
   }
   result.cuda_path = variable("CUDA_PATH").value_or(variable("CUDA_HOME").value_or(""));
+  result.cuda_visible_devices = variable("CUDA_VISIBLE_DEVICES").value_or("");
   return result;
 }
 

@@ -14,6 +14,7 @@ struct Environment {
   std::string home;                                  // HOME, else the user's entry in passwd
   std::string cache_home;                            // XDG_CACHE_HOME, else ~/.cache
   std::string cuda_path;                             // CUDA_PATH, else CUDA_HOME
+  std::string cuda_visible_devices;                  // CUDA_VISIBLE_DEVICES, for messages
 };
 
 /// Reads it; the only place of Croton that does.

@@ -62,6 +62,8 @@ BuildSettings build_settings() {
 
 Config current_config() { return config_now(); }
 
+void sync() { default_runtime()->wait(); }
+
 std::string describe_devices() { return default_runtime()->describe_devices(); }
 
 ContextScope::ContextScope(std::string_view name) {

@@ -30,6 +30,7 @@ FunctionMaker::FunctionMaker(const std::vector<Variable>& inputs, const OutputLi
       on_unused_(options.on_unused.value_or(config.on_unused_input())),
       loc_(loc) {
   graph.name = options.name.empty() ? to_text(loc) : options.name;
+  graph.keep_on_device = options.keep_on_device;
   check_inputs();
   graph.graph.inputs = inputs;
   add_outputs(outputs);

@@ -1,12 +1,11 @@
 #include <cblas.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <oneapi/dnnl/dnnl.h>
 
 #include "croton/error.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/jit.h"
-#include "runtime/cuda/nvrtc.h"
+#include "runtime/cuda/cuda_device.h"
 #include "runtime/null/null_device.h"
 #include "runtime/runtime.h"
 
@@ -46,33 +45,10 @@ DeviceBackend null_backend() {
           [] { return std::vector<std::string>{"null"}; }, [] { return std::string(); }};
 }
 
-/// Why no CUDA device can be used on this machine.
-std::string no_cuda_reason() {
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (driver == nullptr) {
-    const char* reason = dlerror();
-    return fmt::format("no CUDA driver was found: tried {}", reason ? reason : "libcuda.so.1");
-  }
-  int version = 0;
-  if (auto* ask = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDriverGetVersion")))
-    ask(&version);
-  dlclose(driver);
-  return fmt::format(
-      "libcuda.so.1 was found (for CUDA {}.{}), but this version of Croton compiles kernels for "
-      "GPUs "
-      "and does not yet run them",
-      version / 1000, version % 1000 / 10);
-}
-
 DeviceBackend cuda_backend() {
-  return {
-      DeviceKind::cuda,
-      [](int, const Config&) -> std::shared_ptr<Device> { throw DeviceError(no_cuda_reason()); },
-      [] { return std::vector<std::string>(); },
-      [] {
-        return fmt::format("  {}\n  CUDA driver: {}\n", cuda::Nvrtc().report().text(),
-                           no_cuda_reason());
-      }};
+  DeviceBackend backend{DeviceKind::cuda, make_cuda_device, list_cuda_devices, cuda_library_report};
+  backend.index_at = cuda_device_at;
+  return backend;
 }
 
 }  // namespace

@@ -139,6 +139,7 @@ std::unique_ptr<BoundPlan> bind_plan(Runtime& runtime, Plan plan, const Config& 
   bound->title = bound->plan.name.empty() ? "function" : bound->plan.name;
   bound->cache = &runtime.kernel_cache();
   bound->code_key = config.code_key();
+  bound->replays = config.cuda_graphs();
   for (const std::string& name : bound->plan.contexts) {
     bound->contexts.push_back(&runtime.context(name));
   }

@@ -1,6 +1,7 @@
 #include "runtime/context.h"
 
 #include <cstring>
+#include <new>
 
 namespace croton {
 
@@ -67,7 +68,7 @@ void Context::copy_to_host(void* target, const void* source, std::size_t bytes) 
 }
 
 void Context::copy_from_host(void* target, const void* source, std::size_t bytes) {
-  device_->upload(target, source, bytes);
+  if (!queue_->upload(target, source, bytes)) device_->upload(target, source, bytes);
 }
 
 void Context::post(Job* job) {
@@ -97,6 +98,8 @@ void Context::after_fork(bool child) noexcept {
     // not be joined, and its condition variable counts a waiter that never comes back.
     worker_.release();
   }
+  // Another thread may have held it; it is not in this process.
+  if (child) new (&queue_mutex_) std::mutex;
   worker_mutex_.unlock();
 }
 

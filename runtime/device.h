@@ -2,9 +2,12 @@
 // takes and gives plain memory and program text; arrays, contexts and plans are built on top.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +16,8 @@
 #include "runtime/target.h"
 
 namespace croton {
+
+class Pool;
 
 /// A kernel of a loaded module: an address on a CPU, a function handle on a GPU.
 using KernelHandle = const void*;
@@ -46,6 +51,15 @@ struct Launch {
 class Event {
  public:
   virtual ~Event();
+  /// Returns when the work is done, copies to the host included: for who is no queue of the same
+  /// backend. Any thread may call it.
+  virtual void wait_on_host() {}
+};
+
+/// Launches and library calls, kept to be run again as one with the same arguments.
+class Recording {
+ public:
+  virtual ~Recording();
 };
 
 /// Runs work in the order of the calls. One thread at a time uses a queue, unless the device is
@@ -60,8 +74,16 @@ class Queue {
 
   virtual void launch(const Launch& launch) = 0;
   virtual void call(const PreparedCall& call, void* const* operands, void* workspace) = 0;
-  /// Between two places of this device's memory, or memory of another device of the same backend.
+  /// Between two places of this device's memory.
   virtual void copy(void* target, const void* source, std::size_t bytes) = 0;
+  /// To memory of `other`, the queue of another context of the same backend, whose later work sees
+  /// it.
+  virtual void copy_to(Queue& other, void* target, const void* source, std::size_t bytes) {
+    (void)other;
+    copy(target, source, bytes);
+  }
+  /// `target` is filled in when the queue was synchronised, or an event behind this waited for on
+  /// the host; until then neither place may go away.
   virtual void copy_to_host(void* target, const void* source, std::size_t bytes) = 0;
   virtual void zero(void* target, std::size_t bytes) = 0;
 
@@ -71,6 +93,24 @@ class Queue {
   virtual void wait(const Event& event) { (void)event; }
   /// Returns when all work is done; throws DeviceError for what failed.
   virtual void synchronize() {}
+  /// The same after a failure: nothing is copied to the host any more, nothing thrown.
+  virtual void drain() noexcept {}
+
+  /// Copies memory of the host to memory of this queue's device; work queued later sees it. The
+  /// source may change on return. Any thread may call it at any time. Gives false where the queue
+  /// has no way of its own: Device::upload does it.
+  virtual bool upload(void* target, const void* source, std::size_t bytes) {
+    (void)target, (void)source, (void)bytes;
+    return false;
+  }
+
+  /// Records what `steps` launches and calls instead of running it; nullptr where that cannot be.
+  virtual std::unique_ptr<Recording> capture(const std::function<void()>& steps) {
+    (void)steps;
+    return nullptr;
+  }
+  virtual bool captures() const { return false; }
+  virtual void replay(const Recording& recording) { (void)recording; }
 };
 
 /// One run of steps on a queue.
@@ -99,6 +139,11 @@ class Device {
   virtual bool host_memory() const = 0;
   /// Queues run their work before a call returns, and may be used by several threads at once.
   virtual bool immediate() const = 0;
+  /// The device failed for good: all that it held is lost, and each use throws.
+  bool failed() const { return failed_ != nullptr && failed_->load(std::memory_order_acquire); }
+  /// What happened, and when.
+  virtual std::string failure() const { return {}; }
+
   /// Steps write nothing at all: results are filled with zeros.
   virtual bool pretends() const { return false; }
 
@@ -108,6 +153,15 @@ class Device {
   /// Copies from the host, apart from all queues, and returns when done. Any thread may call it at
   /// any time: another thread may be waiting for this copy while it holds a queue.
   virtual void upload(void* target, const void* source, std::size_t bytes) = 0;
+  /// Gives back what is kept for reuse below the level of pools.
+  virtual void trim() noexcept {}
+
+  /// The pools on this device, so that one that finds no memory can ask the others to let go.
+  void add_pool(Pool* pool);
+  void remove_pool(Pool* pool) noexcept;
+  /// All of them trimmed, and the device after them.
+  void trim_pools() noexcept;
+
   /// Bytes that are free, for messages; negative when unknown.
   virtual std::int64_t free_bytes() const { return -1; }
 
@@ -123,6 +177,13 @@ class Device {
 
   /// The library function called `name`; nullptr when this device has none.
   virtual const LibraryFunction* library(std::string_view name) const = 0;
+
+ protected:
+  const std::atomic<bool>* failed_ = nullptr;
+
+ private:
+  std::mutex pools_mutex_;
+  std::vector<Pool*> pools_;
 };
 
 }  // namespace croton

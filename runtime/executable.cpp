@@ -177,9 +177,9 @@ Frame* Executable::Impl::take_frame(std::span<const Array> arguments) {
 
 void Executable::Impl::check_lost() const {
   for (const Locked& s : shareds) {
-    if (s.state->lost.empty()) continue;
+    if (s.state->lost.empty() && !s.state->home->device().failed()) continue;
     throw DeviceError("[" + bound->title + "] the value of " + s.state->title() +
-                      " was lost: " + s.state->lost + "; give it a new one with set_value");
+                      " was lost: " + s.state->why_lost() + "; give it a new one with set_value");
   }
 }
 

@@ -61,17 +61,19 @@ Frame::Frame(const BoundPlan& the_bound, std::shared_ptr<Specialised> specialise
       segments_.push_back(std::make_unique<Segment>(*this, c));
     }
   }
+  fetched_errors_.resize(bound.contexts.size());
   for (const std::int32_t c : plan.active) {
     Context& context = *bound.contexts[at(c)];
-    if (context.device().host_memory()) continue;
+    if (context.device().host_memory() || !plan.has_checks[at(c)]) continue;
     device_errors_[at(c)] = context.pool().allocate(errors_.size() * sizeof(std::int64_t));
-    fetched_errors_.resize(errors_.size());
+    fetched_errors_[at(c)].resize(errors_.size());
     for (std::size_t i = 0; i < launches_.size(); ++i) {
       if (plan.steps[i].context != c) continue;
       launches_[i].error =
           reinterpret_cast<std::int64_t*>(device_errors_[at(c)]->data) + 3 * plan.steps[i].error;
     }
   }
+  find_replays();
 }
 
 Frame::~Frame() = default;
@@ -132,37 +134,118 @@ void Frame::run_step(std::size_t index, Queue& queue) {
     case Step::Kind::library:
       queue.call(*step.call, operands, step.workspace < 0 ? nullptr : table_[at(step.workspace)]);
       break;
-    case Step::Kind::copy: {
-      if (step.bytes == 0) break;
-      const Step& copy = bound.plan.steps[at(step.index)];
-      const auto bytes = static_cast<std::size_t>(step.bytes);
-      const auto device = [&](std::int32_t slot) -> Device& {
-        return bound.contexts[at(bound.plan.slots[at(slot)].context)]->device();
-      };
-      if (device(copy.slots[0]).host_memory()) {
-        queue.copy_to_host(operands[0], operands[1], bytes);
-      } else if (device(copy.slots[1]).host_memory()) {
-        // The source is the host, whose queue cannot reach the target's memory.
-        bound.contexts[at(bound.plan.slots[at(copy.slots[0])].context)]->copy_from_host(
-            operands[0], operands[1], bytes);
-      } else {
-        queue.copy(operands[0], operands[1], bytes);
-      }
+    case Step::Kind::copy:
+      if (step.bytes != 0) copy_step(step, queue);
       break;
+  }
+}
+
+void Frame::copy_step(const SpecialisedStep& step, Queue& queue) {
+  void* const* operands = table_.data() + step.arguments;
+  const Step& copy = bound.plan.steps[at(step.index)];
+  const auto bytes = static_cast<std::size_t>(step.bytes);
+  const auto context_of = [&](std::int32_t slot) -> Context& {
+    return *bound.contexts[at(bound.plan.slots[at(slot)].context)];
+  };
+  Context& target = context_of(copy.slots[0]);
+  if (target.device().host_memory()) {
+    queue.copy_to_host(operands[0], operands[1], bytes);
+  } else if (context_of(copy.slots[1]).device().host_memory()) {
+    // The source is the host, whose queue cannot reach the target's memory.
+    target.copy_from_host(operands[0], operands[1], bytes);
+  } else {
+    queue.copy_to(target.queue(), operands[0], operands[1], bytes);
+  }
+}
+
+/// Groups launches and library calls of a context that nothing comes between.
+void Frame::find_replays() {
+  replay_of_.assign(plan.steps.size(), -1);
+  if (!bound.replays) return;
+  for (const std::int32_t c : plan.active) {
+    if (!bound.contexts[at(c)]->queue().captures()) continue;
+    std::vector<std::int32_t> steps;
+    const auto close = [&] {
+      if (steps.size() > 1) {
+        for (const std::int32_t s : steps) replay_of_[at(s)] = -2;
+        replay_of_[at(steps.front())] = static_cast<std::int32_t>(replays_.size());
+        replays_.emplace_back(std::move(steps));
+      }
+      steps.clear();
+    };
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      const SpecialisedStep& step = plan.steps[i];
+      if (step.context != c) continue;
+      if (!step.waits.empty()) close();
+      if (step.kind == Step::Kind::copy) {
+        close();
+        continue;
+      }
+      steps.push_back(static_cast<std::int32_t>(i));
+      if (step.signals) close();
     }
+    close();
+  }
+}
+
+void Frame::run_replay(Replay& replay, Queue& queue) {
+  // Contexts run side by side, each with replays of its own.
+  thread_local std::vector<void*> memory;
+  memory.clear();
+  for (const std::int32_t s : replay.steps()) {
+    const SpecialisedStep& step = plan.steps[at(s)];
+    const std::size_t slots = bound.plan.steps[at(step.index)].slots.size();
+    void* const* operands = table_.data() + step.arguments;
+    memory.insert(memory.end(), operands, operands + slots);
+    if (step.workspace >= 0) memory.push_back(table_[at(step.workspace)]);
+  }
+  replay.run(queue, memory, [&] {
+    for (const std::int32_t s : replay.steps()) run_step(at(s), queue);
+  });
+}
+
+void Frame::begin_errors(std::int32_t context, Queue& queue) {
+  const BlockRef& block = device_errors_[at(context)];
+  if (block) queue.zero(block->data, errors_.size() * sizeof(std::int64_t));
+}
+
+/// The end of a context's steps: its error words and copies to the host arrive with one wait. What
+/// leaves nothing on the host is not waited for.
+void Frame::finish_context(std::int32_t context, Queue& queue) {
+  const BlockRef& block = device_errors_[at(context)];
+  if (block) {
+    queue.copy_to_host(fetched_errors_[at(context)].data(), block->data,
+                       errors_.size() * sizeof(std::int64_t));
+  }
+  if (plan.awaited[at(context)]) queue.synchronize();
+}
+
+void Frame::run_queue_on_caller(std::int32_t c) {
+  Context& context = *bound.contexts[at(c)];
+  const std::lock_guard hold(context.queue_mutex());
+  Queue& queue = context.queue();
+  const QueueUse use(queue);
+  try {
+    begin_errors(c, queue);
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      const std::int32_t replay = replay_of_[i];
+      if (replay >= 0) {
+        run_replay(replays_[at(replay)], queue);
+      } else if (replay == -1) {
+        run_step(i, queue);
+      }
+    }
+    finish_context(c, queue);
+  } catch (...) {
+    queue.drain();
+    throw;
   }
 }
 
 void Frame::run_on_caller() {
   if (plan.steps.empty()) return;
   Context& first = *bound.contexts[at(plan.active.front())];
-  if (!first.device().immediate()) {
-    const std::lock_guard hold(first.queue_mutex());
-    const QueueUse use(first.queue());
-    for (std::size_t i = 0; i < plan.steps.size(); ++i) run_step(i, first.queue());
-    first.queue().synchronize();
-    return;
-  }
+  if (!first.device().immediate()) return run_queue_on_caller(plan.active.front());
   if (plan.uses_threads) first.queue().begin();
   try {
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -192,28 +275,52 @@ void Frame::run_segment(std::int32_t c) {
   std::unique_lock<std::mutex> hold(context.queue_mutex(), std::defer_lock);
   if (!context.device().immediate()) hold.lock();
   const QueueUse use(queue);
+  const auto guarded = [&](auto&& work) {
+    // After a failure nothing more runs, but who waits must hear.
+    if (failed_.load(std::memory_order_acquire)) return;
+    try {
+      work();
+    } catch (...) {
+      fail();
+    }
+  };
+  guarded([&] { begin_errors(c, queue); });
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const SpecialisedStep& step = plan.steps[i];
     if (step.context != c) continue;
-    for (const std::int32_t w : step.waits) {
-      await(w);
-      if (events_[at(w)]) queue.wait(*events_[at(w)]);
-    }
-    // After a failure nothing more runs, but who waits must hear.
-    if (!failed_.load(std::memory_order_acquire)) {
-      try {
+    for (const std::int32_t w : step.waits) await(w);
+    guarded([&] {
+      await_inputs(step, context, queue);
+      const std::int32_t replay = replay_of_[i];
+      if (replay >= 0) {
+        run_replay(replays_[at(replay)], queue);
+      } else if (replay == -1) {
         run_step(i, queue);
-      } catch (...) {
-        fail();
       }
-    }
+    });
     if (step.signals) {
-      events_[at(step.index)] = queue.record();
+      events_[at(step.index)].reset();
+      guarded([&] { events_[at(step.index)] = queue.record(); });
       signals_[at(step.index)].store(1, std::memory_order_release);
       signals_[at(step.index)].notify_all();
     }
   }
-  queue.synchronize();
+  guarded([&] { finish_context(c, queue); });
+  if (failed_.load(std::memory_order_acquire)) queue.drain();
+}
+
+/// Streams wait among themselves, a worker for another backend's event on the host.
+void Frame::await_inputs(const SpecialisedStep& step, const Context& context, Queue& queue) {
+  for (const std::int32_t w : step.waits) {
+    const std::unique_ptr<Event>& event = events_[at(w)];
+    if (!event) continue;
+    const Device& other = bound.contexts[at(bound.plan.steps[at(w)].context)]->device();
+    if (other.target().backend == context.device().target().backend) {
+      queue.wait(*event);
+    } else {
+      event->wait_on_host();
+    }
+  }
 }
 
 void Frame::run_on_workers(std::mutex& post_mutex) {
@@ -236,24 +343,11 @@ void Frame::run_on_workers(std::mutex& post_mutex) {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-void Frame::zero_errors() {
-  std::memset(errors_.data(), 0, errors_.size() * sizeof(std::int64_t));
-  for (const std::int32_t c : plan.active) {
-    if (!device_errors_[at(c)]) continue;
-    Context& context = *bound.contexts[at(c)];
-    const std::lock_guard hold(context.queue_mutex());
-    const QueueUse use(context.queue());
-    context.queue().zero(device_errors_[at(c)]->data, errors_.size() * sizeof(std::int64_t));
-  }
-}
-
 void Frame::check_errors() {
   for (const std::int32_t c : plan.active) {
-    if (!device_errors_[at(c)]) continue;
-    bound.contexts[at(c)]->copy_to_host(fetched_errors_.data(), device_errors_[at(c)]->data,
-                                        errors_.size() * sizeof(std::int64_t));
-    for (std::size_t i = 0; i < errors_.size(); ++i) {
-      if (errors_[i] == 0) errors_[i] = fetched_errors_[i];
+    const std::vector<std::int64_t>& fetched = fetched_errors_[at(c)];
+    for (std::size_t i = 0; i < fetched.size(); ++i) {
+      if (errors_[i] == 0) errors_[i] = fetched[i];
     }
   }
   for (std::int32_t g = 0; g < plan.error_groups; ++g) {
@@ -280,7 +374,7 @@ void Frame::throw_check(std::int32_t group) const {
 }
 
 void Frame::execute(std::mutex& post_mutex) {
-  zero_errors();
+  std::memset(errors_.data(), 0, errors_.size() * sizeof(std::int64_t));
   if (plan.on_caller) {
     run_on_caller();
   } else {

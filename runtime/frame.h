@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/context.h"
+#include "runtime/replay.h"
 #include "runtime/specialize.h"
 
 namespace croton {
@@ -41,23 +42,32 @@ struct Frame {
   class Segment;
 
   void take_arenas();
+  void find_replays();
   void run_step(std::size_t step, Queue& queue);
+  void copy_step(const SpecialisedStep& step, Queue& queue);
+  void run_replay(Replay& replay, Queue& queue);
+  void await_inputs(const SpecialisedStep& step, const Context& context, Queue& queue);
+  void begin_errors(std::int32_t context, Queue& queue);
+  void finish_context(std::int32_t context, Queue& queue);
   void run_on_caller();
+  void run_queue_on_caller(std::int32_t context);
   void run_on_workers(std::mutex& post_mutex);
   void run_segment(std::int32_t context);
   void await(std::int32_t step) const;
   void fail() noexcept;
-  void zero_errors();
   void check_errors();
   [[noreturn]] void throw_check(std::int32_t group) const;
 
   std::vector<void*> table_;
   std::vector<Launch> launches_;
-  std::vector<BlockRef> arenas_;         ///< by context
-  std::vector<std::byte*> arena_at_;     ///< what the table was filled in for
-  std::vector<std::int64_t> errors_;     ///< three words a group
-  std::vector<BlockRef> device_errors_;  ///< by context, where the host's cannot be used
-  std::vector<std::int64_t> fetched_errors_;
+  std::vector<BlockRef> arenas_;      ///< by context
+  std::vector<std::byte*> arena_at_;  ///< what the table was filled in for
+  std::vector<std::int64_t> errors_;  ///< three words a group
+  std::vector<BlockRef>
+      device_errors_;  ///< by context with checks, where the host's cannot be used
+  std::vector<std::vector<std::int64_t>> fetched_errors_;  ///< by context, what those held
+  std::vector<Replay> replays_;
+  std::vector<std::int32_t> replay_of_;  ///< by step: the replay that it begins, -1; -2 inside one
   std::unique_ptr<std::atomic<std::uint32_t>[]> signals_;  ///< by step of the plan
   std::vector<std::unique_ptr<Event>> events_;
   std::vector<std::unique_ptr<Segment>> segments_;

@@ -14,6 +14,8 @@
 
 namespace croton {
 
+class Device;
+
 /// Dtype and shape of one operand.
 struct OperandType {
   DType dtype = DType::float32;
@@ -31,8 +33,8 @@ class PreparedCall {
   virtual std::int64_t work() const { return 0; }
   /// The step asks for results that do not depend on the number of threads.
   bool one_thread = false;
-  /// operands: outputs, then inputs. `threads` is how many it may use; `queue` is the native
-  /// stream of a device that has one.
+  /// operands: outputs, then inputs. `threads` is how many it may use; `queue` is what the backend
+  /// of the device gives its library functions, if anything.
   virtual void run(void* const* operands, void* workspace, int threads, void* queue) const = 0;
 };
 
@@ -41,7 +43,7 @@ struct LibraryFunction {
   std::string_view name;
   /// Empty when it can do this, else why not: "[gemm] ...". Operands: outputs, then inputs.
   std::string (*unsupported)(const Attrs& attrs, std::span<const OperandType> operands);
-  std::unique_ptr<PreparedCall> (*prepare)(const Attrs& attrs,
+  std::unique_ptr<PreparedCall> (*prepare)(Device& device, const Attrs& attrs,
                                            std::span<const OperandType> operands);
 };
 

@@ -34,8 +34,9 @@ int Pool::class_of(std::size_t bytes) {
   return static_cast<int>(8 * (top + 1) + static_cast<int>((units - 1) >> top) - 8);
 }
 
-std::size_t Pool::class_bytes(std::size_t bytes) {
-  const int c = class_of(bytes);
+std::size_t Pool::class_bytes(std::size_t bytes) { return bytes_of_class(class_of(bytes)); }
+
+std::size_t Pool::bytes_of_class(int c) {
   if (c < 8) return static_cast<std::size_t>(c + 1) * kSmallest;
   return (static_cast<std::size_t>(c % 8) + 9) << (c / 8 - 1) << 6;
 }
@@ -45,11 +46,14 @@ Pool::Pool(std::shared_ptr<Device> device, std::string context, std::int64_t lim
       device_(std::move(device)),
       context_(std::move(context)),
       limit_(limit),
-      host_memory_(device_->host_memory()) {}
+      host_memory_(device_->host_memory()) {
+  device_->add_pool(this);
+}
 
 Pool::~Pool() = default;
 
 void Pool::retire() noexcept {
+  device_->remove_pool(this);
   trim();
   lock_.lock();
   retired_ = true;
@@ -74,6 +78,7 @@ BlockRef Pool::allocate(std::size_t bytes) {
     }
     // Counted before the device is asked, so that a retired pool waits for this block.
     ++statistics_.live_blocks;
+    ++live_[static_cast<std::size_t>(c)];
     statistics_.live_bytes += count;
     if (block != nullptr) {
       statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.live_bytes);
@@ -88,7 +93,7 @@ Block* Pool::fresh_block(std::size_t bytes, int size_class) {
   const std::size_t count = class_bytes(bytes);
   void* memory = device_->allocate(count);
   if (memory == nullptr) {
-    trim();
+    device_->trim_pools();
     memory = device_->allocate(count);
   }
   {
@@ -96,6 +101,7 @@ Block* Pool::fresh_block(std::size_t bytes, int size_class) {
     ++statistics_.device_allocations;
     if (memory == nullptr) {
       --statistics_.live_blocks;
+      --live_[static_cast<std::size_t>(size_class)];
       statistics_.live_bytes -= static_cast<std::int64_t>(count);
     } else {
       statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.live_bytes);
@@ -111,12 +117,27 @@ void Pool::out_of_memory(std::size_t bytes) {
   const PoolStatistics s = statistics();
   const std::int64_t free = device_->free_bytes();
   throw OutOfMemory(fmt::format(
-      "[{}] out of memory on {}: asked for {}, {} in use by this context (at most {} so far){}; "
+      "[{}] out of memory on {}: asked for {}, {} in use by this context (at most {} so far){}{}; "
       "use "
       "smaller batches, or delete arrays and functions that are not needed",
       context_, device_->name(), readable(static_cast<std::int64_t>(bytes)), readable(s.live_bytes),
       readable(s.peak_bytes),
-      free < 0 ? std::string() : fmt::format(", {} free on the device", readable(free))));
+      free < 0 ? std::string() : fmt::format(", {} free on the device", readable(free)),
+      largest_live()));
+}
+
+/// The largest blocks in use, in words.
+std::string Pool::largest_live() const {
+  std::string text;
+  const std::lock_guard hold(lock_);
+  int kinds = 0;
+  for (std::size_t c = kClasses; c-- > 0 && kinds < 3;) {
+    if (live_[c] == 0) continue;
+    const std::int64_t bytes = static_cast<std::int64_t>(bytes_of_class(static_cast<int>(c)));
+    text += fmt::format("{}{} x {}", ++kinds == 1 ? "; the largest in use: " : ", ", live_[c],
+                        readable(bytes));
+  }
+  return text;
 }
 
 void Pool::release(Block* block) noexcept {
@@ -127,6 +148,7 @@ void Pool::release(Block* block) noexcept {
   {
     const std::lock_guard hold(lock_);
     --statistics_.live_blocks;
+    --live_[c];
     statistics_.live_bytes -= count;
     keep = !retired_ && (limit_ == 0 || statistics_.cached_bytes + count <= limit_);
     if (keep) {

@@ -52,6 +52,8 @@ class Pool final : public BlockOwner, private ForkAware {
   Pool(std::shared_ptr<Device> device, std::string context, std::int64_t limit);
   ~Pool();
   static int class_of(std::size_t bytes);
+  static std::size_t bytes_of_class(int size_class);
+  std::string largest_live() const;
   Block* fresh_block(std::size_t bytes, int size_class);
   void give_back(Block* chain) noexcept;
   [[noreturn]] void out_of_memory(std::size_t bytes);
@@ -68,6 +70,7 @@ class Pool final : public BlockOwner, private ForkAware {
   const bool host_memory_;
   mutable SpinLock lock_;
   std::array<Block*, kClasses> free_{};
+  std::array<std::int32_t, kClasses> live_{};
   PoolStatistics statistics_;
   bool retired_ = false;
 };

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "croton/error.h"
 #include "runtime/context.h"
@@ -89,7 +90,31 @@ std::string Runtime::list_devices() const {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::shared_ptr<Device> Runtime::open_device(const DeviceName& name) {
+void Runtime::wait() {
+  std::vector<Context*> contexts;
+  {
+    const std::lock_guard hold(mutex_);
+    for (const Bound& b : bound_) contexts.push_back(b.context.get());
+  }
+  std::exception_ptr failure;
+  for (Context* context : contexts) {
+    try {
+      context->wait();
+    } catch (const DeviceError&) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+std::shared_ptr<Device> Runtime::open_device(DeviceName name) {
+  if (name.pci != DeviceName::kNoPci && name.rank == DeviceName::kNoRank) {
+    for (const DeviceBackend& backend : backends_) {
+      if (backend.kind != name.kind || !backend.index_at) continue;
+      name.index = backend.index_at(pci_text(name.pci));
+      name.pci = DeviceName::kNoPci;
+    }
+  }
   for (const auto& [known, device] : devices_) {
     if (known == name) return device;
   }

@@ -29,6 +29,8 @@ struct DeviceBackend {
   std::function<std::vector<std::string>()> list;
   /// Lines about libraries and versions for `croton devices`; must not throw.
   std::function<std::string()> report;
+  /// The index of the device at a PCI address; DeviceError when there is none.
+  std::function<int(const std::string& pci_id)> index_at = {};
 };
 
 /// cpu, cuda and null.
@@ -58,6 +60,9 @@ class Runtime final : private ForkAware {
   /// The context for everything that names none: the flag `device`.
   std::string default_context();
 
+  /// Returns when the work of all contexts is done; throws the DeviceError of one that failed.
+  void wait();
+
   /// The bound names in the order of the flag `contexts`.
   std::vector<std::string> bound_names() const;
 
@@ -74,7 +79,7 @@ class Runtime final : private ForkAware {
   struct Bound;
 
   void open_all();
-  std::shared_ptr<Device> open_device(const DeviceName& name);
+  std::shared_ptr<Device> open_device(DeviceName name);
   std::optional<DeviceName> first_gpu() const;
   std::string failure_text(const std::string& errors) const;
   std::string list_devices() const;

@@ -39,6 +39,10 @@ std::string SharedState::title() const {
   return name.empty() ? fmt::format("shared variable {}", id) : name;
 }
 
+std::string SharedState::why_lost() const {
+  return lost.empty() && home->device().failed() ? home->device().failure() : lost;
+}
+
 std::shared_ptr<SharedState> make_shared_state(std::shared_ptr<Runtime> runtime, const Array& value,
                                                std::string name, std::string_view context,
                                                bool resizable) {
@@ -63,11 +67,11 @@ Array get_value(const SharedState& state) {
   {
     state.lock.lock_shared();
     const std::shared_lock hold(state.lock, std::adopt_lock);
-    if (!state.lost.empty()) {
+    if (const std::string lost = state.why_lost(); !lost.empty()) {
       throw DeviceError(
           fmt::format("[get_value] the value of {} was lost: {}; give it a new one "
                       "with set_value",
-                      state.title(), state.lost));
+                      state.title(), lost));
     }
     value = state.value;
   }

@@ -37,6 +37,9 @@ struct SharedState final : private ForkAware {
   SharedState(const SharedState&) = delete;
   SharedState& operator=(const SharedState&) = delete;
 
+  /// Why there is no value any more; empty where there is one.
+  std::string why_lost() const;
+
   /// "w", or "shared variable 3" without a name.
   std::string title() const;
 

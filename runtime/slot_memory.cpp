@@ -66,6 +66,8 @@ void SlotMemory::find_lives() {
       if (life.first < 0) life.first = static_cast<std::int32_t>(s);
       life.last = static_cast<std::int32_t>(s);
       if (step.context != plan_.slots[at(r)].context) life.shared = true;
+      // Copies to the host and to other devices run beside the steps that follow.
+      if (step.kind == Step::Kind::copy) life.copied = true;
       if (k >= static_cast<std::size_t>(step.outputs)) {
         last_read_[at(r)] = static_cast<std::int32_t>(s);
       }
@@ -105,6 +107,10 @@ void SlotMemory::lay_out(bool in_order, std::vector<Workspace>& workspaces) {
   const auto end = static_cast<std::int32_t>(plan_.steps.size());
   if (in_order) {
     for (Life& life : life_) life.shared = false;
+  }
+  for (std::size_t i = 0; i < life_.size(); ++i) {
+    const bool host = contexts_[at(plan_.slots[i].context)]->device().host_memory();
+    if (life_[i].copied && !host) life_[i].last = end;
   }
   std::vector<std::int32_t> leader(plan_.slots.size());
   std::iota(leader.begin(), leader.end(), 0);

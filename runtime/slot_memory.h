@@ -60,6 +60,7 @@ class SlotMemory {
     std::int32_t first = -1;
     std::int32_t last = -1;
     bool shared = false;  ///< touched by another context than its own
+    bool copied = false;  ///< read or written by a copy between contexts
   };
 
   SlotKind kind(std::int32_t slot) const {

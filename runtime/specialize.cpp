@@ -134,6 +134,8 @@ class Specialiser {
   }
 
   void bind_steps(const SlotMemory& memory) {
+    out_.has_checks.assign(bound_.contexts.size(), false);
+    out_.awaited.assign(bound_.contexts.size(), false);
     std::vector<bool> awaited(plan_.steps.size());
     for (const Step& step : plan_.steps) {
       for (const std::int32_t s : step.after) {
@@ -160,6 +162,8 @@ class Specialiser {
         case Step::Kind::copy:
           s.bytes = memory.moves(step) ? slot_bytes_[at(step.slots[0])] : 0;
           total_work_ += s.bytes / 4;
+          // The host's memory is used as soon as the call is over.
+          if (s.bytes > 0 && on_host(step.slots[0])) out_.awaited[at(step.context)] = true;
           break;
       }
       const bool idle = step.kind == Step::Kind::copy     ? s.bytes == 0
@@ -177,6 +181,10 @@ class Specialiser {
     }
   }
 
+  bool on_host(std::int32_t slot) const {
+    return bound_.contexts[at(plan_.slots[at(slot)].context)]->device().host_memory();
+  }
+
   void bind_launch(const SlotMemory& memory, const Step& step, SpecialisedStep& s) {
     const PlanKernel& kernel = plan_.kernels[at(step.kernel)];
     Launch& launch = s.launch;
@@ -191,6 +199,8 @@ class Specialiser {
     launch.parallel = work >= kParallelWork && launch.blocks > 1;
     launch.checks = !kernel.checks.empty();
     if (launch.checks) {
+      out_.has_checks[at(step.context)] = true;
+      out_.awaited[at(step.context)] = true;
       s.error = out_.error_groups++;
       out_.checked_steps.resize(at(out_.error_groups), -1);
       out_.checked_steps.back() = s.index;
@@ -242,7 +252,7 @@ class Specialiser {
   }
 
   void bind_library(const Step& step, SpecialisedStep& s) {
-    const Device& device = bound_.contexts[at(step.context)]->device();
+    Device& device = bound_.contexts[at(step.context)]->device();
     const LibraryFunction* function = device.library(step.name);
     if (function == nullptr) {
       throw DeviceError(
@@ -254,7 +264,7 @@ class Specialiser {
     }
     const std::string reason = function->unsupported(step.attrs, operands);
     if (!reason.empty()) throw CallError(reason);
-    s.call = function->prepare(step.attrs, operands);
+    s.call = function->prepare(device, step.attrs, operands);
     s.call->one_thread = step.attrs.integer_or("deterministic", 0) != 0;
     total_work_ += s.call->work();
     if (s.call->work() >= kParallelWork) out_.uses_threads = true;

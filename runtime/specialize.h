@@ -29,6 +29,7 @@ struct BoundPlan {
   std::vector<std::shared_ptr<Module>> wide_modules;  ///< their wide forms, likewise
   KernelCache* cache = nullptr;
   std::string code_key;
+  bool replays = true;  ///< the flag cuda_graphs
 
   std::vector<bool> reads_value;  ///< inputs whose value is part of the key, and shareds after them
   std::vector<std::int32_t> keyed_shareds;  ///< shareds whose shape or value is part of the key
@@ -109,6 +110,8 @@ class Specialised {
   std::int32_t error_groups = 1;
   std::vector<std::int32_t> checked_steps;  ///< step of the plan for each error group
   std::vector<std::int32_t> active;         ///< contexts that have steps
+  std::vector<bool> has_checks;             ///< by context: launches there have checks
+  std::vector<bool> awaited;  ///< by context: the call is over when its work is, not before
   bool on_caller = true;
   bool uses_threads = false;
   bool pretends = false;

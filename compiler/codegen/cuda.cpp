@@ -11,6 +11,7 @@
 #include "compiler/codegen/cuda_prelude.h"
 #include "compiler/codegen/cuda_shared.h"
 #include "croton/error.h"
+#include "runtime/cuda/nvrtc.h"
 
 namespace croton::codegen {
 namespace {
@@ -424,10 +425,6 @@ std::string emit_cuda(std::span<const Kernel* const> kernels) {
   return prelude.text() + functions;
 }
 
-std::span<const std::string_view> cuda_options() {
-  static constexpr std::string_view kOptions[] = {"--std=c++17", "--fmad=false", "--ftz=false",
-                                                  "--prec-div=true", "--prec-sqrt=true"};
-  return kOptions;
-}
+std::span<const std::string_view> cuda_options() { return cuda::nvrtc_options(); }
 
 }  // namespace croton::codegen

@@ -36,6 +36,9 @@ class PlanBuilder {
   int add_slot(SlotKind kind, int index, const DimType& type, int context);
   int slot_of(const Variable& v, int context);
   int new_slot(const Variable& v, int context);
+  int output_slot(const Variable& v);
+  bool has_host_memory(int context) const;
+  bool fetched(const Variable& v) const;
   void add_group(const Group& group);
   void add_kernels(const Group& group, Step step);
   void add_step(Step step);
@@ -113,9 +116,40 @@ int PlanBuilder::add_slot(SlotKind kind, int index, const DimType& type, int con
   return static_cast<int>(plan_.slots.size()) - 1;
 }
 
+bool PlanBuilder::has_host_memory(int context) const {
+  return plan_.contexts[context] == "cpu" ||
+         context_.target(plan_.contexts[context]).backend != Backend::cuda;
+}
+
+/// Whether an output of the user is computed on a device and comes to the host.
+bool PlanBuilder::fetched(const Variable& v) const {
+  if (function_.keep_on_device || v.node()->op->form == OpForm::leaf) return false;
+  return v.context() != "cpu" && context_.target(v.context()).backend == Backend::cuda;
+}
+
+/// Where an output of the user leaves the call: in memory of the host, unless it is kept.
+int PlanBuilder::output_slot(const Variable& v) {
+  const bool leaf = v.node()->op->form == OpForm::leaf;
+  if (function_.keep_on_device) return slot_of(v, 0);
+  // Arguments and constants are there already.
+  const int slot = slot_of(v, leaf ? context_number("cpu") : 0);
+  const int there = plan_.slots[slot].context;
+  if (has_host_memory(there)) return slot;
+  Step step;
+  step.kind = Step::Kind::copy;
+  step.context = there;
+  step.label = "output";
+  const int copy = add_slot(SlotKind::result, 0, shapes_->of(v), context_number("cpu"));
+  step.slots = {copy, slot};
+  add_step(std::move(step));
+  return copy;
+}
+
 /// Outputs and updates outlive the call, and so does what they are views of.
 void PlanBuilder::find_results() {
-  for (Variable v : function_.graph.outputs) {
+  for (std::size_t i = 0; i < function_.graph.outputs.size(); ++i) {
+    Variable v = function_.graph.outputs[i];
+    if (i < function_.user_outputs && fetched(v)) continue;
     while (v.node()->op->view) v = v.node()->inputs[0];
     results_[v] = true;
   }
@@ -238,6 +272,7 @@ void PlanBuilder::add_group(const Group& group) {
       step.name = node.op->name;
       step.attrs = node.attrs();
       if (context_.config.deterministic()) step.attrs.set("deterministic", std::int64_t{1});
+      if (context_.config.allow_tf32()) step.attrs.set("tf32", std::int64_t{1});
       for (std::size_t k = 0; k < node.outputs.size(); ++k) {
         step.slots.push_back(new_slot(node.out(static_cast<int>(k)), step.context));
       }
@@ -341,10 +376,10 @@ Plan PlanBuilder::run() {
   if (explain) context_.dump("fuse", to_text(groups) + reasons);
   for (const Group& group : groups) add_group(group);
   for (std::size_t i = 0; i < function_.graph.outputs.size(); ++i) {
-    const int slot = slot_of(function_.graph.outputs[i], 0);
     if (i < function_.user_outputs) {
-      plan_.outputs.push_back(slot);
+      plan_.outputs.push_back(output_slot(function_.graph.outputs[i]));
     } else {
+      const int slot = slot_of(function_.graph.outputs[i], 0);
       const Node* shared = function_.updated[i - function_.user_outputs].node();
       plan_.updates.push_back({shared_number_.at(shared), slot});
     }

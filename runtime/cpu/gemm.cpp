@@ -46,7 +46,8 @@ std::string unsupported(const Attrs& attrs, std::span<const OperandType> operand
   return reason;
 }
 
-std::unique_ptr<PreparedCall> prepare(const Attrs& attrs, std::span<const OperandType> operands) {
+std::unique_ptr<PreparedCall> prepare(Device&, const Attrs& attrs,
+                                      std::span<const OperandType> operands) {
   std::string reason;
   const GemmProblem p = read_gemm(attrs, operands, reason);
   const bool empty = p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0;

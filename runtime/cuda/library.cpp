@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <link.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "config/environment.h"
@@ -32,7 +33,11 @@ Library::Library(std::string name, std::span<const std::string_view> sonames,
     places.push_back(search.cuda_path + "/lib64/");
     places.push_back(search.cuda_path + "/lib/");
   }
-  for (const std::string& folder : search.folders) places.push_back(folder + "/");
+  for (const std::string& folder : search.folders) {
+    if (std::find(places.begin(), places.end(), folder + "/") == places.end()) {
+      places.push_back(folder + "/");
+    }
+  }
   for (const std::string& place : places) {
     for (const std::string_view soname : sonames) {
       if (open(place + std::string(soname))) return;
@@ -58,6 +63,23 @@ bool Library::open(const std::string& file) {
 }
 
 void* Library::symbol(const char* name) const { return handle_ ? dlsym(handle_, name) : nullptr; }
+
+std::string Library::bind(std::span<const Symbol> symbols, void* table) const {
+  std::string missing;
+  for (const Symbol& row : symbols) {
+    void* address = symbol(row.name);
+    row.bind(table, address);
+    if (address == nullptr && !row.optional) {
+      missing += (missing.empty() ? "" : ", ") + std::string(row.name);
+    }
+  }
+  return missing;
+}
+
+void Library::reject(std::string reason) {
+  report_.usable = false;
+  report_.reason = std::move(reason);
+}
 
 std::string Library::folder() const {
   return report_.path.substr(0, report_.path.find_last_of('/') + 1);

@@ -32,6 +32,24 @@ struct LibraryReport {
   std::string text() const;
 };
 
+/// One row of a library's symbol table: the name, and the member of the table that it fills in.
+struct Symbol {
+  const char* name;
+  void (*bind)(void* table, void* address);
+  bool optional = false;  ///< null where an older version lacks it
+};
+
+template <class Table, class Function>
+void set_symbol(void* table, void* address, Function* Table::*member) {
+  static_cast<Table*>(table)->*member = reinterpret_cast<Function*>(address);
+}
+
+/// The `bind` of a member, such as bind_symbol<&DriverSymbols::init>.
+template <auto member>
+void bind_symbol(void* table, void* address) {
+  set_symbol(table, address, member);
+}
+
 /// An open library. It stays loaded until the process ends: these libraries keep threads and do not
 /// survive being closed.
 class Library {
@@ -45,6 +63,12 @@ class Library {
 
   /// The address of a function, null where the library has none of that name.
   void* symbol(const char* name) const;
+
+  /// Fills in a table. Gives the names that are missing and not optional, or nothing.
+  std::string bind(std::span<const Symbol> symbols, void* table) const;
+
+  /// Says why an open library cannot be used after all.
+  void reject(std::string reason);
 
   /// The folder of the file that was opened.
   std::string folder() const;

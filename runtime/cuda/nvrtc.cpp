@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "croton/error.h"
@@ -13,6 +14,23 @@ namespace {
 
 constexpr std::string_view kSonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
                                          "libnvrtc.so"};
+
+using S = NvrtcSymbols;
+constexpr std::array kSymbols = {
+    Symbol{"nvrtcVersion", &bind_symbol<&S::version>},
+    Symbol{"nvrtcGetNumSupportedArchs", &bind_symbol<&S::arch_count>},
+    Symbol{"nvrtcGetSupportedArchs", &bind_symbol<&S::arch_list>},
+    Symbol{"nvrtcGetErrorString", &bind_symbol<&S::error_string>},
+    Symbol{"nvrtcCreateProgram", &bind_symbol<&S::create>},
+    Symbol{"nvrtcDestroyProgram", &bind_symbol<&S::destroy>},
+    Symbol{"nvrtcCompileProgram", &bind_symbol<&S::compile>},
+    Symbol{"nvrtcGetProgramLogSize", &bind_symbol<&S::log_size>},
+    Symbol{"nvrtcGetProgramLog", &bind_symbol<&S::log>},
+    Symbol{"nvrtcGetCUBINSize", &bind_symbol<&S::cubin_size>},
+    Symbol{"nvrtcGetCUBIN", &bind_symbol<&S::cubin>},
+    Symbol{"nvrtcGetPTXSize", &bind_symbol<&S::ptx_size>},
+    Symbol{"nvrtcGetPTX", &bind_symbol<&S::ptx>},
+};
 
 // nvrtcResult.
 constexpr int kSuccess = 0;
@@ -69,38 +87,15 @@ Nvrtc::Nvrtc(const LibrarySearch& search) : library_("NVRTC", kSonames, search) 
   if (library_) bind();
 }
 
-void Nvrtc::reject(std::string reason) {
-  library_.report().usable = false;
-  library_.report().reason = std::move(reason);
-}
-
 void Nvrtc::bind() {
-  std::string missing;
-  const auto get = [&](auto& function, const char* name) {
-    void* address = library_.symbol(name);
-    if (!address) missing += (missing.empty() ? "" : ", ") + std::string(name);
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(address);
-  };
-  get(symbols_.version, "nvrtcVersion");
-  get(symbols_.arch_count, "nvrtcGetNumSupportedArchs");
-  get(symbols_.arch_list, "nvrtcGetSupportedArchs");
-  get(symbols_.error_string, "nvrtcGetErrorString");
-  get(symbols_.create, "nvrtcCreateProgram");
-  get(symbols_.destroy, "nvrtcDestroyProgram");
-  get(symbols_.compile, "nvrtcCompileProgram");
-  get(symbols_.log_size, "nvrtcGetProgramLogSize");
-  get(symbols_.log, "nvrtcGetProgramLog");
-  get(symbols_.cubin_size, "nvrtcGetCUBINSize");
-  get(symbols_.cubin, "nvrtcGetCUBIN");
-  get(symbols_.ptx_size, "nvrtcGetPTXSize");
-  get(symbols_.ptx, "nvrtcGetPTX");
+  const std::string missing = library_.bind(kSymbols, &symbols_);
   const std::string path = library_.report().path;
   if (!missing.empty()) {
-    return reject(fmt::format("{} lacks {}; CUDA 11.2 or later is needed", path, missing));
+    return library_.reject(fmt::format("{} lacks {}; CUDA 11.2 or later is needed", path, missing));
   }
   int major = 0, minor = 0, count = 0;
   if (symbols_.version(&major, &minor) != kSuccess || symbols_.arch_count(&count) != kSuccess) {
-    return reject(path + " does not answer");
+    return library_.reject(path + " does not answer");
   }
   library_.report().version = fmt::format("{}.{}", major, minor);
   quick_ = major >= 13;
@@ -170,6 +165,17 @@ NvrtcModule Nvrtc::compile(const std::string& source, const std::string& name, N
                               : program.fetch(symbols_.ptx_size, symbols_.ptx);
   internal_check(!module.image.empty(), "NVRTC gives out no code for what it compiled");
   return module;
+}
+
+std::span<const std::string_view> nvrtc_options() {
+  static constexpr std::string_view kOptions[] = {"--std=c++17", "--fmad=false", "--ftz=false",
+                                                  "--prec-div=true", "--prec-sqrt=true"};
+  return kOptions;
+}
+
+const Nvrtc& nvrtc() {
+  static const Nvrtc* const opened = new Nvrtc(search_from_environment());
+  return *opened;
 }
 
 }  // namespace croton::cuda

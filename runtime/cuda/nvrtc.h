@@ -47,6 +47,10 @@ struct NvrtcSymbols {
   int (*ptx)(Program, char*) = nullptr;
 };
 
+/// The options under which emitted text means what the kernel language says: no contraction, no
+/// flush to zero, IEEE division and square root.
+std::span<const std::string_view> nvrtc_options();
+
 /// An open NVRTC. Its functions may be called from several threads at once.
 class Nvrtc {
  public:
@@ -54,6 +58,8 @@ class Nvrtc {
   explicit Nvrtc(const LibrarySearch& search = {});
 
   bool usable() const { return library_.report().usable; }
+  /// DeviceError with the reason unless it is.
+  void require_usable() const;
 
   /// For `croton devices`: where it was found and in which version, or why it is not usable.
   const LibraryReport& report() const { return library_.report(); }
@@ -74,8 +80,6 @@ class Nvrtc {
                       std::span<const std::string_view> options) const;
 
  private:
-  void require_usable() const;
-  void reject(std::string reason);
   void bind();
 
   Library library_;
@@ -83,5 +87,8 @@ class Nvrtc {
   std::vector<int> capabilities_;
   bool quick_ = false;  // whether it can leave out the parts of CUDA that no kernel uses, and more
 };
+
+/// The NVRTC of the process, opened by the first call, with the places that the environment names.
+const Nvrtc& nvrtc();
 
 }  // namespace croton::cuda

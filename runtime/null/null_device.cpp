@@ -38,7 +38,7 @@ class NullCall final : public PreparedCall {
 };
 
 std::string anything(const Attrs&, std::span<const OperandType>) { return {}; }
-std::unique_ptr<PreparedCall> prepare_nothing(const Attrs&, std::span<const OperandType>) {
+std::unique_ptr<PreparedCall> prepare_nothing(Device&, const Attrs&, std::span<const OperandType>) {
   return std::make_unique<NullCall>();
 }
 constexpr LibraryFunction kAnything{"", anything, prepare_nothing};

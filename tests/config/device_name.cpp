@@ -63,3 +63,20 @@ TEST_CASE("names of devices cannot name contexts", "[config]") {
     CHECK_FALSE(is_reserved_context_name(name));
   }
 }
+
+TEST_CASE("a GPU is named by its PCI address") {
+  const DeviceName device = parse_device_name(" cuda@0000:3b:00.0 ");
+  CHECK(device.kind == DeviceKind::cuda);
+  CHECK(device.pci == 0x3b00);
+  CHECK(to_string(device) == "cuda@0000:3b:00.0");
+  CHECK(parse_device_name("cuda@3B:1f.7") == parse_device_name("cuda@0000:3b:1f.7"));
+  CHECK(parse_device_name("rank1/cuda@10:02:00.0").pci == 0x100200);
+  CHECK(parse_context_map("a->cuda@0000:02:00.0;b->cuda1")[0].device.pci == 0x200);
+  for (const char* wrong : {"cuda@", "cuda@0", "cuda@0:100:0.0", "cuda@x:00.0", "cuda@0:0:20.0",
+                            "cuda@0:0:0.8", "cuda@0:0:0:0.0"}) {
+    CHECK_FALSE(find_device_name(wrong).has_value());
+  }
+  CHECK(error("cuda@zz") ==
+        "[device] got 'cuda@zz': at position 6 read 'zz', expected a PCI address such as "
+        "0000:3b:00.0");
+}

@@ -84,7 +84,7 @@ class FailingCall final : public PreparedCall {
 };
 inline const LibraryFunction kFailing{
     "failing", [](const Attrs&, std::span<const OperandType>) { return std::string(); },
-    [](const Attrs&, std::span<const OperandType>) -> std::unique_ptr<PreparedCall> {
+    [](Device&, const Attrs&, std::span<const OperandType>) -> std::unique_ptr<PreparedCall> {
       return std::make_unique<FailingCall>();
     }};
 

@@ -69,7 +69,8 @@ Operands operands_of(const Case& t) {
 
 void run(const Operands& o, int threads = 2) {
   REQUIRE(cpu::kGemm.unsupported(o.attrs, o.types) == "");
-  const auto call = cpu::kGemm.prepare(o.attrs, o.types);
+  const auto device = make_cpu_device(threads);
+  const auto call = cpu::kGemm.prepare(*device, o.attrs, o.types);
   std::vector<float> workspace(call->workspace() / 4 + 16);
   auto address = reinterpret_cast<std::uintptr_t>(workspace.data());
   call->run(o.pointers.data(), reinterpret_cast<void*>((address + 63) / 64 * 64), threads, nullptr);

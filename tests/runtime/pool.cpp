@@ -82,7 +82,9 @@ TEST_CASE("a device that is full gets its cached memory back first") {
     CHECK(
         std::string(e.what()) ==
         "[dev0] out of memory on cpu0: asked for 9000 bytes, 5120 bytes in use by this context (at "
-        "most 8192 bytes so far), 4880 bytes free on the device; use smaller batches, or delete "
+        "most 8192 bytes so far), 4880 bytes free on the device; the largest in use: 1 x 5120 "
+        "bytes; "
+        "use smaller batches, or delete "
         "arrays and functions that are not needed");
   }
   CHECK(h.pool->statistics().live_blocks == 1);

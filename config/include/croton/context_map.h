@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,20 +12,27 @@ namespace croton {
 
 enum class DeviceKind { cpu, cuda, null };
 
-/// The name of a physical device: `cpu` (= `cpu0`), `cuda` (= `cuda0`), `cudaN` or `null`, each
-/// with an optional `rankN/` before it. Whether the device exists is not known here.
+/// The name of a physical device: `cpu` (= `cpu0`), `cuda` (= `cuda0`), `cudaN`, `cuda@PCI` (a GPU
+/// by its PCI address, such as `cuda@0000:3b:00.0`) or `null`, each with an optional `rankN/`
+/// before it. Whether the device exists is not known here.
 struct CROTON_API DeviceName {
   static constexpr int kNoRank = -1;
+  static constexpr std::int64_t kNoPci = -1;
 
   DeviceKind kind = DeviceKind::cpu;
   int index = 0;
   int rank = kNoRank;
+  /// The PCI address: domain << 16 | bus << 8 | device << 3 | function; then `index` means nothing.
+  std::int64_t pci = kNoPci;
 
   bool operator==(const DeviceName&) const = default;
 };
 
 /// The canonical text: `cpu0`, `cuda1`, `null`, `rank2/cuda0`.
 CROTON_API std::string to_string(const DeviceName& device);
+
+/// "0000:3b:00.0"
+CROTON_API std::string pci_text(std::int64_t pci);
 
 /// Reads a device name; blanks around it are dropped. Nothing when `text` is not one.
 CROTON_API std::optional<DeviceName> find_device_name(std::string_view text);

@@ -35,6 +35,10 @@ class CROTON_API ConfigScope {
 /// read from CROTON_FLAGS and the rc files at first use (ConfigError when they cannot be read).
 CROTON_API Config current_config();
 
+/// Returns when all work of the process is done, on every context: calls whose results stay on a
+/// GPU return before. DeviceError for what failed there.
+CROTON_API void sync();
+
 /// Devices, libraries and their versions, and the bound contexts, as `croton devices` prints them.
 CROTON_API std::string describe_devices();
 

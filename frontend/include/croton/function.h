@@ -63,6 +63,9 @@ struct FunctionOptions {
   std::optional<Config> config = {};
   /// Leaves out the updates that random streams bring along.
   bool no_default_updates = false;
+  /// Outputs computed on a GPU stay there (and the call does not wait for them); else they come to
+  /// the host.
+  bool keep_on_device = false;
 };
 
 /// What a call gave: by index, by name, or in a range-for.

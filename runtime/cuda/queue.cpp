@@ -1,0 +1,431 @@
+#include "runtime/cuda/queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "croton/error.h"
+#include "runtime/free_list.h"
+#include "runtime/log.h"
+
+namespace croton::cuda {
+namespace {
+
+/// Copies to the host of up to this many bytes have pinned memory of their own; larger ones share
+/// two pieces.
+constexpr std::size_t kStagedWhole = std::size_t{16} << 20;
+
+}  // namespace
+
+/// A point in the work of a queue.
+class GpuEvent final : public Event {
+ public:
+  GpuEvent(GpuQueue& queue, EventHandle event, std::uint64_t copies)
+      : queue_(queue), event_(event), copies_(copies) {}
+  ~GpuEvent() override { queue_.give_event(event_); }
+
+  void wait_on_host() override {
+    const Current current(*queue_.gpu_);
+    queue_.gpu_->check(queue_.api().event_synchronize(event_), "waiting for an event");
+    queue_.finish_copies(copies_);
+  }
+  EventHandle handle() const { return event_; }
+
+  static void* operator new(std::size_t) { return FreeList<GpuEvent>::take(); }
+  static void operator delete(void* memory) { FreeList<GpuEvent>::give(memory); }
+
+ private:
+  GpuQueue& queue_;
+  const EventHandle event_;
+  const std::uint64_t copies_;  ///< copies to the host with lower numbers come before it
+};
+
+namespace {
+
+class GpuRecording final : public Recording {
+ public:
+  GpuRecording(std::shared_ptr<Gpu> gpu, GraphExecHandle graph)
+      : gpu_(std::move(gpu)), graph_(graph) {}
+  ~GpuRecording() override {
+    if (gpu_->alive()) gpu_->api().graph_exec_destroy(graph_);
+  }
+  GraphExecHandle graph() const { return graph_; }
+
+ private:
+  const std::shared_ptr<Gpu> gpu_;
+  const GraphExecHandle graph_;
+};
+
+}  // namespace
+
+GpuQueue::GpuQueue(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {
+  gpu_->require_alive();
+  const Current current(*gpu_);
+  for (StreamHandle* stream : {&compute_, &copy_in_, &copy_out_}) {
+    gpu_->check(api().stream_create(stream, kStreamNonBlocking), "making a stream");
+    gpu_->add_stream(*stream);
+  }
+  active_ = compute_;
+}
+
+GpuQueue::~GpuQueue() {
+  for (const StreamHandle stream : {compute_, copy_in_, copy_out_}) gpu_->remove_stream(stream);
+  if (!gpu_->alive() || api().push_context(gpu_->context()) != kSuccess) return;
+  for (const StreamHandle stream : {compute_, copy_in_, copy_out_}) {
+    if (stream == nullptr) continue;
+    api().stream_synchronize(stream);
+    api().stream_destroy(stream);
+  }
+  forget_copies();
+  if (capture_ != nullptr) api().stream_destroy(capture_);
+  for (const EventHandle event : events_) api().event_destroy(event);
+  ContextHandle popped = nullptr;
+  api().pop_context(&popped);
+}
+
+void GpuQueue::begin() {
+  gpu_->require_alive();
+  gpu_->check(api().push_context(gpu_->context()), "making its context current");
+}
+
+void GpuQueue::end() noexcept {
+  ContextHandle popped = nullptr;
+  if (!forked_from_cuda()) api().pop_context(&popped);
+}
+
+EventHandle GpuQueue::take_event() {
+  {
+    const std::lock_guard hold(events_mutex_);
+    if (!events_.empty()) {
+      const EventHandle event = events_.back();
+      events_.pop_back();
+      return event;
+    }
+  }
+  EventHandle event = nullptr;
+  gpu_->check(api().event_create(&event, kEventDisableTiming), "making an event");
+  return event;
+}
+
+void GpuQueue::give_event(EventHandle event) noexcept {
+  const std::lock_guard hold(events_mutex_);
+  events_.push_back(event);
+}
+
+/// Has `waiting` wait for the work that `behind` holds so far.
+void GpuQueue::fence(StreamHandle behind, StreamHandle waiting) {
+  const EventHandle event = take_event();
+  Result result = api().event_record(event, behind);
+  if (result == kSuccess) result = api().stream_wait_event(waiting, event, 0);
+  give_event(event);
+  gpu_->check(result, "ordering two streams");
+}
+
+void GpuQueue::launch(const Launch& l) {
+  const auto& kernel = *static_cast<const GpuKernel*>(l.kernel);
+  if (l.blocks <= 0) return;  // an empty grid is an error to CUDA
+  const std::int64_t grid = (l.blocks + l.packed - 1) / l.packed;
+  if (grid > std::numeric_limits<std::int32_t>::max()) {
+    throw DeviceError(
+        fmt::format("[{}] a kernel needs {} blocks, and a grid holds at most 2147483647: work on "
+                    "the array in parts",
+                    gpu_->name(), grid));
+  }
+  parameters_.clear();
+  for (std::int32_t i = 0; i < l.buffer_count; ++i) {
+    parameters_.push_back(const_cast<void**>(&l.buffers[i]));
+  }
+  for (std::int32_t i = 0; i < l.size_count; ++i) {
+    parameters_.push_back(const_cast<std::int64_t*>(&l.sizes[i]));
+  }
+  std::int64_t blocks = l.blocks;
+  std::int64_t* error = l.error;
+  if (l.counted) parameters_.push_back(&blocks);
+  if (l.checks) parameters_.push_back(&error);
+  const Result result =
+      api().launch(kernel.function, static_cast<unsigned>(grid), 1, 1,
+                   static_cast<unsigned>(l.threads), static_cast<unsigned>(l.packed), 1,
+                   static_cast<unsigned>(l.shared_bytes), active_, parameters_.data(), nullptr);
+  fenced_ = false;
+  if (result != kSuccess) {
+    gpu_->check(result, fmt::format("launching {} with {} blocks of {} x {} threads", kernel.name,
+                                    grid, l.threads, l.packed));
+  }
+}
+
+void GpuQueue::call(const PreparedCall& call, void* const* operands, void* workspace) {
+  fenced_ = false;
+  LibraryQueue place{*gpu_, active_};
+  call.run(operands, workspace, 1, &place);
+}
+
+void GpuQueue::copy(void* target, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  fenced_ = false;
+  gpu_->check(api().copy_on_device(device_pointer(target), device_pointer(source), bytes, compute_),
+              "copying on the device");
+}
+
+void GpuQueue::zero(void* target, std::size_t bytes) {
+  if (bytes == 0) return;
+  fenced_ = false;
+  gpu_->check(api().set_bytes(device_pointer(target), 0, bytes, compute_), "filling with zeros");
+}
+
+void GpuQueue::copy_to(Queue& queue, void* target, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  auto& other = static_cast<GpuQueue&>(queue);
+  if (&other == this) return copy(target, source, bytes);
+  other.gpu_->require_alive();
+  const bool same = other.gpu_ == gpu_;
+  if (!same && !gpu_->reaches(*other.gpu_)) return stage_to(other, target, source, bytes);
+  // What the other queue holds may still use the memory.
+  const auto on_other = [&](auto&& work) {
+    const Current current(*other.gpu_);
+    work();
+  };
+  EventHandle before = nullptr;
+  on_other([&] {
+    before = other.take_event();
+    other.gpu_->check(other.api().event_record(before, other.compute_), "recording an event");
+  });
+  Result result = api().stream_wait_event(compute_, before, 0);
+  other.give_event(before);
+  gpu_->check(result, "waiting for another GPU");
+  fenced_ = false;
+  result =
+      same ? api().copy_on_device(device_pointer(target), device_pointer(source), bytes, compute_)
+           : api().copy_peer(device_pointer(target), other.gpu_->context(), device_pointer(source),
+                             gpu_->context(), bytes, compute_);
+  gpu_->check(result, "copying to another context");
+  const EventHandle after = take_event();
+  result = api().event_record(after, compute_);
+  if (result == kSuccess) {
+    on_other([&] { result = other.api().stream_wait_event(other.compute_, after, 0); });
+  }
+  give_event(after);
+  gpu_->check(result, "ordering two GPUs");
+}
+
+/// Through pinned memory, piece by piece, where the GPUs do not see each other.
+void GpuQueue::stage_to(GpuQueue& other, void* target, const void* source, std::size_t bytes) {
+  copy_out_after_work();
+  {
+    const Current current(*other.gpu_);
+    other.fence(other.compute_, other.copy_in_);
+  }
+  for (std::size_t done = 0; done < bytes; done += Pinned::kPiece) {
+    const std::size_t piece = std::min(Pinned::kPiece, bytes - done);
+    PinnedBlock* block = gpu_->pinned().take(piece);
+    const EventHandle arrived = take_event();
+    const EventHandle left = other.take_event();
+    Result result =
+        api().copy_to_host(block->data, device_pointer(source) + done, piece, copy_out_);
+    if (result == kSuccess) result = api().event_record(arrived, copy_out_);
+    if (result == kSuccess) {
+      const Current current(*other.gpu_);
+      result = other.api().stream_wait_event(other.copy_in_, arrived, 0);
+      if (result == kSuccess) {
+        result = other.api().copy_to_device(device_pointer(target) + done, block->data, piece,
+                                            other.copy_in_);
+      }
+      if (result == kSuccess) result = other.api().event_record(left, other.copy_in_);
+    }
+    // The piece is free again when it has left, which this GPU's streams hear of.
+    if (result == kSuccess) result = api().stream_wait_event(copy_out_, left, 0);
+    give_event(arrived);
+    other.give_event(left);
+    gpu_->pinned().give_after(block, copy_out_);
+    gpu_->check(result, "copying to another GPU through the host");
+  }
+  // Work behind the copy, here and there, sees it done.
+  fence(copy_out_, compute_);
+  fenced_ = false;
+  const Current current(*other.gpu_);
+  other.fence(other.copy_in_, other.compute_);
+}
+
+void GpuQueue::copy_out_after_work() {
+  if (fenced_) return;
+  fence(compute_, copy_out_);
+  fenced_ = true;
+}
+
+void GpuQueue::copy_to_host(void* target, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  copy_out_after_work();
+  PinnedBlock* staging = nullptr;
+  if (bytes <= kStagedWhole) {
+    staging = gpu_->pinned().take(bytes);
+    const Result result =
+        api().copy_to_host(staging->data, device_pointer(source), bytes, copy_out_);
+    if (result != kSuccess) {
+      gpu_->pinned().give(staging);
+      gpu_->check(result, "copying to the host");
+    }
+  }
+  const std::lock_guard hold(copies_mutex_);
+  copies_.push_back({staging, target, source, bytes, numbers_++});
+}
+
+void GpuQueue::copy_large(const HostCopy& copy) {
+  PinnedBlock* pieces[2] = {};
+  std::size_t filled[2] = {};
+  std::size_t begun = 0, done = 0;
+  Result result = kSuccess;
+  auto* target = static_cast<std::byte*>(copy.target);
+  for (int turn = 0; result == kSuccess && done < copy.bytes; turn ^= 1) {
+    if (filled[turn] > 0) {
+      result = api().event_synchronize(pieces[turn]->last);
+      if (result != kSuccess) break;
+      std::memcpy(target + done, pieces[turn]->data, filled[turn]);
+      done += std::exchange(filled[turn], 0);
+    }
+    if (begun == copy.bytes) continue;
+    if (pieces[turn] == nullptr) pieces[turn] = gpu_->pinned().take(Pinned::kPiece);
+    const std::size_t piece = std::min(Pinned::kPiece, copy.bytes - begun);
+    result = api().copy_to_host(pieces[turn]->data, device_pointer(copy.source) + begun, piece,
+                                copy_out_);
+    if (result == kSuccess) result = api().event_record(pieces[turn]->last, copy_out_);
+    filled[turn] = piece;
+    begun += piece;
+  }
+  for (PinnedBlock* piece : pieces) {
+    if (piece != nullptr) gpu_->pinned().give(piece);
+  }
+  gpu_->check(result, "copying to the host");
+}
+
+/// Copies with numbers below `last` have arrived: hands them on.
+void GpuQueue::finish_copies(std::uint64_t last) {
+  const std::lock_guard hold(copies_mutex_);
+  std::size_t finished = 0;
+  for (; finished < copies_.size() && copies_[finished].number < last; ++finished) {
+    HostCopy& copy = copies_[finished];
+    if (copy.staging == nullptr) {
+      copy_large(copy);
+    } else {
+      std::memcpy(copy.target, copy.staging->data, copy.bytes);
+      gpu_->pinned().give(std::exchange(copy.staging, nullptr));
+      copy.bytes = 0;
+    }
+  }
+  copies_.erase(copies_.begin(), copies_.begin() + static_cast<std::ptrdiff_t>(finished));
+}
+
+void GpuQueue::forget_copies() noexcept {
+  const std::lock_guard hold(copies_mutex_);
+  for (HostCopy& copy : copies_) {
+    if (copy.staging != nullptr) gpu_->pinned().give(copy.staging);
+  }
+  copies_.clear();
+}
+
+std::unique_ptr<Event> GpuQueue::record() {
+  bool copies;
+  std::uint64_t numbers;
+  {
+    const std::lock_guard hold(copies_mutex_);
+    copies = !copies_.empty();
+    numbers = numbers_;
+  }
+  if (copies) copy_out_after_work();
+  const EventHandle event = take_event();
+  const Result result = api().event_record(event, copies ? copy_out_ : compute_);
+  if (result != kSuccess) give_event(event);
+  gpu_->check(result, "recording an event");
+  return std::make_unique<GpuEvent>(*this, event, numbers);
+}
+
+void GpuQueue::wait(const Event& event) {
+  fenced_ = false;
+  gpu_->check(api().stream_wait_event(compute_, static_cast<const GpuEvent&>(event).handle(), 0),
+              "waiting for an event");
+}
+
+void GpuQueue::synchronize() {
+  bool copies;
+  {
+    const std::lock_guard hold(copies_mutex_);
+    copies = !copies_.empty();
+  }
+  try {
+    if (copies) copy_out_after_work();
+    gpu_->check(api().stream_synchronize(copies ? copy_out_ : compute_), "running its work");
+    if (copies) finish_copies(std::numeric_limits<std::uint64_t>::max());
+  } catch (...) {
+    drain();
+    throw;
+  }
+}
+
+void GpuQueue::drain() noexcept {
+  if (gpu_->alive()) {
+    for (const StreamHandle stream : {compute_, copy_in_, copy_out_}) {
+      api().stream_synchronize(stream);
+    }
+  }
+  forget_copies();
+}
+
+bool GpuQueue::upload(void* target, const void* source, std::size_t bytes) {
+  gpu_->require_alive();
+  if (bytes == 0) return true;
+  const Current current(*gpu_);
+  // What was queued so far may still use the memory.
+  fence(compute_, copy_in_);
+  for (std::size_t done = 0; done < bytes; done += Pinned::kPiece) {
+    const std::size_t piece = std::min(Pinned::kPiece, bytes - done);
+    PinnedBlock* block = gpu_->pinned().take(piece);
+    std::memcpy(block->data, static_cast<const std::byte*>(source) + done, piece);
+    const Result result =
+        api().copy_to_device(device_pointer(target) + done, block->data, piece, copy_in_);
+    gpu_->pinned().give_after(block, copy_in_);
+    gpu_->check(result, "copying to the device");
+  }
+  fence(copy_in_, compute_);
+  return true;
+}
+
+std::unique_ptr<Recording> GpuQueue::capture(const std::function<void()>& steps) {
+  if (capture_ == nullptr) {
+    gpu_->check(api().stream_create(&capture_, kStreamNonBlocking), "making a stream");
+  }
+  gpu_->check(api().stream_begin_capture(capture_, kCaptureRelaxed), "recording a graph");
+  active_ = capture_;
+  bool complete = true;
+  try {
+    steps();
+  } catch (const Error& e) {
+    log_debug(fmt::format("{}: no graph is made: {}", gpu_->name(), e.what()));
+    complete = false;
+  }
+  active_ = compute_;
+  GraphHandle graph = nullptr;
+  const Result ended = api().stream_end_capture(capture_, &graph);
+  gpu_->require_alive();
+  if (!complete || ended != kSuccess || graph == nullptr) {
+    if (graph != nullptr) api().graph_destroy(graph);
+    return nullptr;
+  }
+  GraphExecHandle exec = nullptr;
+  const Result made = api().graph_instantiate(&exec, graph, 0);
+  api().graph_destroy(graph);
+  if (made != kSuccess) {
+    if (is_sticky(made)) gpu_->check(made, "making a graph");
+    log_debug(
+        fmt::format("{}: no graph is made: {}", gpu_->name(), gpu_->driver().error_text(made)));
+    return nullptr;
+  }
+  return std::make_unique<GpuRecording>(gpu_, exec);
+}
+
+void GpuQueue::replay(const Recording& recording) {
+  fenced_ = false;
+  gpu_->check(api().graph_launch(static_cast<const GpuRecording&>(recording).graph(), compute_),
+              "launching a graph");
+}
+
+}  // namespace croton::cuda

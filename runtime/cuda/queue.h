@@ -1,0 +1,91 @@
+// The streams of a context on a GPU.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/gpu.h"
+#include "runtime/cuda/pinned.h"
+#include "runtime/device.h"
+
+namespace croton::cuda {
+
+/// What a KernelHandle of a GPU points to.
+struct GpuKernel {
+  FunctionHandle function = nullptr;
+  std::string name;
+};
+
+/// What library functions get as their `queue`.
+struct LibraryQueue {
+  Gpu& gpu;
+  StreamHandle stream;
+};
+
+/// One stream computes, one copies in, one copies out. Copies from and to the host go through
+/// pinned memory.
+class GpuQueue final : public Queue {
+ public:
+  explicit GpuQueue(std::shared_ptr<Gpu> gpu);
+  ~GpuQueue() override;
+
+  void begin() override;
+  void end() noexcept override;
+  void launch(const Launch& launch) override;
+  void call(const PreparedCall& call, void* const* operands, void* workspace) override;
+  void copy(void* target, const void* source, std::size_t bytes) override;
+  void copy_to(Queue& other, void* target, const void* source, std::size_t bytes) override;
+  void copy_to_host(void* target, const void* source, std::size_t bytes) override;
+  void zero(void* target, std::size_t bytes) override;
+  std::unique_ptr<Event> record() override;
+  void wait(const Event& event) override;
+  void synchronize() override;
+  void drain() noexcept override;
+  bool upload(void* target, const void* source, std::size_t bytes) override;
+  std::unique_ptr<Recording> capture(const std::function<void()>& steps) override;
+  bool captures() const override { return true; }
+  void replay(const Recording& recording) override;
+
+ private:
+  friend class GpuEvent;
+
+  /// A copy to the host that is on its way to `staging`, or (too large) not begun.
+  struct HostCopy {
+    PinnedBlock* staging;
+    void* target;
+    const void* source;
+    std::size_t bytes;
+    std::uint64_t number;
+  };
+
+  const DriverSymbols& api() const { return gpu_->api(); }
+  void fence(StreamHandle behind, StreamHandle waiting);
+  void copy_out_after_work();
+  void finish_copies(std::uint64_t last);
+  void copy_large(const HostCopy& copy);
+  void forget_copies() noexcept;
+  void stage_to(GpuQueue& other, void* target, const void* source, std::size_t bytes);
+  EventHandle take_event();
+  void give_event(EventHandle event) noexcept;
+
+  const std::shared_ptr<Gpu> gpu_;
+  StreamHandle compute_ = nullptr;
+  StreamHandle copy_in_ = nullptr;
+  StreamHandle copy_out_ = nullptr;
+  StreamHandle capture_ = nullptr;  ///< made when first wanted
+  StreamHandle active_ = nullptr;   ///< where launches go: compute_, or capture_
+  bool fenced_ = false;             ///< copy_out_ waits for all work of compute_ so far
+  std::vector<void*> parameters_;
+
+  std::mutex copies_mutex_;
+  std::vector<HostCopy> copies_;
+  std::uint64_t numbers_ = 0;
+
+  std::mutex events_mutex_;
+  std::vector<EventHandle> events_;
+};
+
+}  // namespace croton::cuda
