@@ -76,7 +76,7 @@ TEST_CASE("a GPU is named by its PCI address") {
                             "cuda@0:0:0.8", "cuda@0:0:0:0.0"}) {
     CHECK_FALSE(find_device_name(wrong).has_value());
   }
-  CHECK(error("cuda@zz") ==
+  CHECK(error_of([] { parse_device_name("cuda@zz"); }) ==
         "[device] got 'cuda@zz': at position 6 read 'zz', expected a PCI address such as "
         "0000:3b:00.0");
 }
