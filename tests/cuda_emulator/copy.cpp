@@ -34,7 +34,7 @@ CUresult check_place(const Place& place, std::uint64_t bytes, int device, const 
   const std::uint32_t id = m.nearest(place.address);
   const Allocation& range = m.range(id);
   if (id == 0 || place.address + bytes > range.end) {
-    return reject(format("out of bounds: it has %zu bytes, and %zu are copied",
+    return reject(format("out of bounds: it has %zu bytes, and %zu are used",
                          static_cast<std::size_t>(range.end - std::min(range.end, place.address)),
                          static_cast<std::size_t>(bytes))
                       .c_str());
@@ -181,6 +181,11 @@ CUresult copy_sides(CUstream stream, std::uintptr_t to, Side to_side, std::uintp
 }
 
 }  // namespace
+
+CUresult emulator::check_device_memory(std::uintptr_t address, std::uint64_t bytes, int device,
+                                       const char* api, const char* role) {
+  return check_place({address, Side::device, -1}, bytes, device, api, role);
+}
 
 EMULATOR_API CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, std::size_t bytes) {
   return copy_sides(nullptr, to, Side::device, at(from), Side::host, bytes, false, "cuMemcpyHtoD");

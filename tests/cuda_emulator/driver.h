@@ -207,6 +207,11 @@ void release_unused();
 CUresult refuse_while_capturing();
 void invalidate(Capture& capture);
 
+/// Whether a call may use a range as memory of a device; reported with its name and the role of the
+/// range if not.
+CUresult check_device_memory(std::uintptr_t address, std::uint64_t bytes, int device,
+                             const char* api, const char* role);
+
 std::uint32_t devices_with_access(int owner);
 CUresult fail(CUresult code, const std::string& why);
 

@@ -106,6 +106,7 @@ Settings read() {
   choose("CROTON_EMULATOR_RACES", s.races, "off", "on");
   choose("CROTON_EMULATOR_HOST_CHECKS", s.host_checks, "off", "on");
   choose("CROTON_EMULATOR_NVRTC", s.real_nvrtc, "none", "real");
+  choose("CROTON_EMULATOR_CUBLASLT", s.real_cublaslt, "none", "real");
   choose("CROTON_EMULATOR_QUIET", s.quiet, "off", "on");
   read_failures(s);
   s.report_file = text("CROTON_EMULATOR_REPORT");

@@ -31,6 +31,7 @@ struct Settings {
   std::string cache_folder;
   std::string toolkit;
   bool real_nvrtc = true;
+  bool real_cublaslt = true;  // judges descriptors
   bool quiet = false;
 };
 

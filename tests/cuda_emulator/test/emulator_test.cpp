@@ -80,7 +80,7 @@ TEST_CASE("pointers of the wrong kind are reported", "[emulator]") {
   expect("host_touches_device", {"device pointer used on the host: at byte 0 of 256 bytes"});
   expect("copy_sides_swapped", {"memory of the host is expected", "memory of a device is expected",
                                 "to the host = 1\nto a device = 1\nend"});
-  expect("copy_past_the_end", {"it has 256 bytes, and 260 are copied", "copy = 1\nend"});
+  expect("copy_past_the_end", {"it has 256 bytes, and 260 are used", "copy = 1\nend"});
   expect("copy_after_free", {"use after free", "copy = 1\nfree = 1\nend"});
 }
 
@@ -89,4 +89,148 @@ TEST_CASE("devices use the memory of others only with access", "[emulator]") {
   expect("peer_access", {"wait = 0\nend"});
   expect("peer_access", {"cuCtxEnablePeerAccess(other, 0) failed with 217"},
          "CROTON_EMULATOR_PEERS=none");
+}
+
+TEST_CASE("races inside a launch are reported", "[emulator]") {
+  const char* in_shared = "shared memory, after a ";
+  expect_report("missing_barrier", in_shared, "scenario.cu:", 719);
+  expect_report("shared_reused_too_early", in_shared, "scenario.cu:6", 719);
+  expect_report("warp_without_sync", in_shared, "scenario.cu:3", 719);
+  expect_report("blocks_write_one_place", "from argument 0, after a write by thread",
+                "scenario.cu:1", 719);
+  expect_report("sum_without_atomic", "after a write by thread 0 of block", "scenario.cu:1", 719);
+  expect_report("block_reads_of_another", "race: ", "scenario.cu:", 719);
+  expect_report("last_block_without_fence", "race: reads 4 bytes", "scenario.cu:5", 719);
+  for (const char* right :
+       {"with_barrier", "warp_with_sync", "bytes_of_one_word", "last_block_with_fence"}) {
+    expect(right, {"wait = 0\nend"});
+  }
+}
+
+TEST_CASE("divergent barriers and warps are reported", "[emulator]") {
+  expect_report(
+      "barrier_in_a_branch",
+      "barrier divergence: other threads of the block wait at scenario.cu:", "scenario.cu:", 719);
+  expect("barrier_and_shuffle",
+         {"1 at the barrier of scenario.cu:2; 31 at the warp operation of scenario.cu:3",
+          "wait = 702\nend"});
+  expect_report("shuffle_outside_its_mask", "is not in its own mask 0xffff", "scenario.cu:2", 719);
+  expect_report("shuffle_from_absent_lane", "which is not in the mask 0xffff", "scenario.cu:2",
+                719);
+}
+
+TEST_CASE("missing synchronisation is reported in every order", "[emulator]") {
+  const char* title = "missing synchronisation: ";
+  expect_report("streams_unordered", "after a write by kernel k, with which it is not ordered",
+                "scenario.cu:1", 719);
+  expect_report("event_too_early", title, "scenario.cu:1", 719);
+  expect_report("write_after_one_reader", "after a read by kernel k", "scenario.cu:1", 719);
+  expect_report("fill_without_wait", "after a write by cuMemsetD32", "scenario.cu:1", 719);
+  expect("copy_without_wait",
+         {"cuMemcpyDtoH reads memory", "after a write by kernel k", "copy = 719"});
+  CHECK(run("free_without_order", "CROTON_EMULATOR_STREAMS=eager")
+            .says("cuMemFreeAsync frees memory that kernel k uses"));
+  CHECK(run("free_without_order", "CROTON_EMULATOR_STREAMS=lazy").says("use after free: writes"));
+  expect("use_before_allocation",
+         {"kernel k uses memory that cuMemAllocAsync allocates", "wait = 719\nend"});
+  expect("race_in_graph", {title, "capture = 0\nwait = 719\nend"});
+  expect("streams_ordered", {"wait = 0\nend"});
+  expect("host_waits_for_a_stream", {"wait = 0\nvalue = 2\nend"});
+}
+
+TEST_CASE("lazy streams show page-locked memory that is reused too early", "[emulator]") {
+  CHECK(run("pinned_reused_too_early", "CROTON_EMULATOR_STREAMS=eager").says("value = 1\nend"));
+  CHECK(run("pinned_reused_too_early", "CROTON_EMULATOR_STREAMS=lazy").says("value = 7\nend"));
+}
+
+TEST_CASE("settings choose the devices", "[emulator]") {
+  expect("devices", {"count = 2", "device = 0\nmajor = 9\nmemory = 4294967296\nbeyond = 101\nend",
+                     "there is no GPU, and timings mean nothing"});
+  const Ran ran = run("devices",
+                      "CROTON_EMULATOR_DEVICES=3 CROTON_EMULATOR_MEMORY=512M "
+                      "CROTON_EMULATOR_CAPABILITY=8.0,90 CROTON_EMULATOR_DRIVER=12020");
+  INFO(ran.output);
+  CHECK(ran.says("count = 3\nversion = 12020"));
+  CHECK(ran.says("major = 8\nmemory = 536870912"));
+  CHECK(run("devices", "CUDA_VISIBLE_DEVICES=1").says("count = 1"));
+  CHECK(run("devices", "CUDA_VISIBLE_DEVICES=1").says("0000:02:00.0"));
+  CHECK(run("devices", "CROTON_EMULATOR_DEVICES=0").says("cuInit(0) failed with 100"));
+  CHECK(run("devices", "CROTON_EMULATOR_STREAMS=fast")
+            .says("CROTON_EMULATOR_STREAMS: got 'fast', expected eager or lazy"));
+}
+
+TEST_CASE("limits of launches are the driver's", "[emulator]") {
+  expect("launch_limits",
+         {"empty = 1\nbound = 1\nshared = 1\nraised = 0\nbeyond = 1\nnull = 1\ntall = 1\n"
+          "resident = 16\nthreads = 128\nwait = 0\nend"});
+}
+
+TEST_CASE("an error stays with its context", "[emulator]") {
+  expect("errors_stay", {"launch = 0\nsynchronize = 700\nallocate = 700\ncopy = 700\nother = 0\n"
+                         "release = 0\nagain = 700\nend"});
+}
+
+TEST_CASE("memory has an end", "[emulator]") {
+  expect("out_of_memory",
+         {"half = 0\ntoo much = 2\navailable = 434176\nafter = 0\npool = 0\nhigh = 614400\n"
+          "trimmed = 0\nend"},
+         "CROTON_EMULATOR_MEMORY=1M");
+}
+
+TEST_CASE("failures are injected where they are asked for", "[emulator]") {
+  expect("injected",
+         {"allocate = 0\nallocate = 2\nallocate = 0\nlaunch = 0\nlaunch = 0\nlaunch = 0\nwait = 0"},
+         "CROTON_EMULATOR_FAIL=alloc:2:2");
+  expect("injected", {"launch = 0\nlaunch = 1\nlaunch = 1\nwait = 0"},
+         "CROTON_EMULATOR_FAIL=launch:2+:1");
+  expect("injected", {"launch = 0\nlaunch = 0\n", "wait = 719"},
+         "CROTON_EMULATOR_FAIL=launch:3:719");
+  expect("injected", {"wait = 214\nend"}, "CROTON_EMULATOR_FAIL=device0:3:214");
+  expect("injected", {"cuInit(0) failed with 999"}, "CROTON_EMULATOR_FAIL=init:1:999");
+  expect("injected", {"cuDevicePrimaryCtxRetain(&context, device) failed with 46"},
+         "CROTON_EMULATOR_FAIL=context:1:46");
+  expect("injected", {"compile = 1\n"}, "CROTON_EMULATOR_FAIL=compile:1:1");
+  expect("injected", {"cuModuleLoadData(&module, image.data()) failed with 2"},
+         "CROTON_EMULATOR_FAIL=module:1:2");
+  expect("copy_without_wait", {"copy = 46"}, "CROTON_EMULATOR_FAIL=copy:2:46");
+  expect("product_float", {"p.run(to_device(a), to_device(b), d, workspace, 1 << 20) = 13"},
+         "CROTON_EMULATOR_FAIL=library:3:13");
+}
+
+TEST_CASE("the real compiler comes first", "[emulator]") {
+  const Ran ran = run("compile_error");
+  INFO(ran.output);
+  CHECK(ran.says("compile = 6"));
+  CHECK(ran.says("identifier"));
+  CHECK(run("only_real_refuses").says("no instance of overloaded function"));
+  expect("axpy", {"wrong = 0\nend"}, "CROTON_EMULATOR_NVRTC=none");
+}
+
+TEST_CASE("modules are for the device", "[emulator]") {
+  expect("wrong_images", {"rubbish = 200\nnewer = 209\nreadable = 1\nPTX = 0\nend"});
+  expect("wrong_images", {"PTX = 222\nend"}, "CROTON_EMULATOR_DRIVER=12000");
+}
+
+TEST_CASE("graphs replay what a stream captured", "[emulator]") {
+  expect("graphs", {"capture = 0\nnodes = 3\nbefore = 0\nx = 9\ny = 30\ncapture = 0\nupdate = 0\n"
+                    "updated = 109\nend"});
+  expect("capture_mistakes", {"capture = 904\nwait = 900\nthen = 901\nend = 901\nallocate = 900\n"
+                              "end = 901\nlegacy = 900\nend"});
+}
+
+TEST_CASE("copies between devices", "[emulator]") {
+  expect("peer_copies", {"device 0 has no access to it", "plain = 1\npeer = 0\nvalue = 3\nend"});
+  expect("pool_peers", {"wait = 0\nend"});
+  expect("queries", {"query = 0\nstream = 0\nvalue = 5\nsymbol = 0\nnewest = 1\nend"});
+}
+
+TEST_CASE("products of cuBLASLt", "[emulator]") {
+  expect("product_float", {"wrong = 0\nend"});
+  expect("product_tf32", {"wrong = 0\nwrong = 35\nend"});
+  expect("product_double", {"wrong = 0\nend"});
+  expect("product_halves", {"wrong = 0\nwrong = 0\nend"});
+  expect("product_epilogues", {"wrong = 0\nwrong = 0\nwrong = 0\nend"});
+  expect("product_mistakes", {"types = 15\nneeds workspace = 1\nno workspace = 7\nmisaligned = "
+                              "15\ntoo small = 7\nhost = 7\nright = 0",
+                              "wait = 0\nend"});
 }

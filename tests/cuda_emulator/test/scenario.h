@@ -57,5 +57,6 @@ Table bounds_scenarios();
 Table race_scenarios();
 Table value_scenarios();
 Table driver_scenarios();
+Table product_scenarios();
 
 }  // namespace scenario
