@@ -59,7 +59,7 @@ std::unique_ptr<PreparedCall> prepare(Device&, const Attrs& attrs,
     }
     case DType::float64: {
       if (empty) return plain_gemm(p);
-      const bool large = p.m * p.n * p.k >= 128 * 128 * 128;
+      const bool large = p.m * p.n * p.k >= 768 * 768 * 768;
       return large && blocks_are_fast() ? blocked_gemm(p) : blas_gemm(p);
     }
     case DType::bfloat16:

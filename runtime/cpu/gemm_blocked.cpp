@@ -1,5 +1,6 @@
 // Products of float32 and float64 by our own blocks: without a library's fixed cost on tiny
-// matrices, and faster than OpenBLAS on large ones of float64 where there is AVX-512.
+// matrices, and on large ones of float64 where there is AVX-512 as fast as OpenBLAS, without the
+// lock under which OpenBLAS runs.
 #include <algorithm>
 #include <memory>
 
@@ -128,6 +129,28 @@ CROTON_INLINE void finish(const RowBlock<T>& k, const T* tile, std::int64_t widt
   }
 }
 
+/// Fetches the part of the output that a tile goes to, while the tile is computed: rows of large
+/// matrices lie in pages and cache sets of their own, where no hardware foresees them.
+template <class T>
+CROTON_INLINE void expect(const RowBlock<T>& k, std::int64_t i0, std::int64_t rows, std::int64_t j0,
+                          std::int64_t width) {
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T* row = k.out + (i0 + r) * k.stride + j0;
+    for (std::int64_t j = 0; j < width; j += kLine) __builtin_prefetch(row + j, 1);
+  }
+}
+
+/// Fetches a share of B's next panel into the second cache.
+template <class T>
+CROTON_INLINE void expect_panel(const T* panel, std::int64_t elements, std::int64_t tile,
+                                std::int64_t tiles) {
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t share = (elements / kLine + tiles - 1) / tiles * kLine;
+  for (std::int64_t i = 0; i < share; i += kLine)
+    __builtin_prefetch(panel + tile * share + i, 0, 2);
+}
+
 template <class T, int kBytes, int kTileRows>
 CROTON_INLINE void row_block(const RowBlock<T>& k) {
   constexpr std::int64_t kWidth = 2 * kBytes / static_cast<std::int64_t>(sizeof(T));
@@ -136,9 +159,12 @@ CROTON_INLINE void row_block(const RowBlock<T>& k) {
   T* tile = reinterpret_cast<T*>(buffer);
   for (std::int64_t j = 0; j < k.columns; j += kWidth) {
     for (std::int64_t i = 0; i < k.rows; i += kTileRows) {
+      const std::int64_t rows = std::min<std::int64_t>(kTileRows, k.rows - i);
+      expect(k, i, rows, j, std::min(kWidth, k.columns - j));
+      expect_panel(k.packed_b + (j + kWidth) * k.depth, kWidth * k.depth, i / kTileRows,
+                   (k.rows + kTileRows - 1) / kTileRows);
       multiply_tile<T, kBytes, kTileRows>(k.depth, k.packed_a + i * k.depth,
                                           k.packed_b + j * k.depth, tile);
-      const std::int64_t rows = std::min<std::int64_t>(kTileRows, k.rows - i);
       // Full tiles, of a width that the compiler knows, are most of the work.
       if (k.columns - j >= kWidth) {
         finish(k, tile, kWidth, i, rows, j, kWidth);

@@ -151,7 +151,7 @@ class OneDnnGemm final : public PreparedCall {
 };
 
 /// Below this many bytes waking a thread takes longer than what it could do.
-constexpr std::size_t kSerialClamp = 128 << 10;
+constexpr std::size_t kSerialClamp = 32 << 10;
 
 /// x < 0 -> 0; NaN stays.
 inline __attribute__((always_inline)) void clamp_floats(float* x, std::int64_t count) {
