@@ -30,6 +30,7 @@ Emitter::Emitter(const kernel::Kernel& kernel, const TargetInfo& target, Module&
     for (int i = n.op == Op::accumulate || n.op == Op::result ? 1 : 0; i < 4; ++i) {
       if (n.in[i] != kNone) lane_index_used_[n.in[i]] = true;
     }
+    streams_ahead_ = streams_ahead_ || (n.op == Op::store && n.streaming);
   }
 }
 

@@ -140,6 +140,7 @@ class Emitter {
   void scalar_store(int buffer, const std::string& index, const std::string& value, Id mask);
   bool copies_rest(DType t, const std::string& mask) const;
   void copy_rest(DType t, const std::string& to, const std::string& from);
+  void prefetch(const std::string& pointer);
   std::string vector_load(int buffer, const std::string& pointer, const std::string& mask);
   void vector_store(int buffer, const std::string& pointer, const std::string& value,
                     const std::string& mask, bool streaming);
@@ -237,6 +238,7 @@ class Emitter {
   std::vector<Id> locals_;
   Lanes lanes_;
   bool streams_ = false;
+  bool streams_ahead_ = false;  ///< some store is streaming: reads miss the caches as well
   bool sink_ = false;
   bool rest_ = false;
   bool frees_ = false;

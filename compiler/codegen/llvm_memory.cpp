@@ -16,6 +16,11 @@ namespace {
 constexpr int kRestBytes = 256;
 
 /// No store beside the usual ones is wider than a cache line.
+/// How far ahead of its reads a kernel that streams asks for memory. The processor's own
+/// prefetching does not keep several streams busy while long bodies run, and stops at the end of a
+/// page.
+constexpr int kAheadBytes = 4096;
+
 int streaming_alignment(std::size_t bytes) { return bytes < 64 ? static_cast<int>(bytes) : 64; }
 
 }  // namespace
@@ -104,12 +109,19 @@ void Emitter::copy_rest(DType t, const std::string& to, const std::string& from)
   line("  call ptr @memcpy(ptr {}, ptr {}, i64 {})\n", to, from, bytes);
 }
 
+void Emitter::prefetch(const std::string& pointer) {
+  module_.declarations.insert("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n");
+  std::string ahead = op("getelementptr i8, ptr {}, i64 {}", pointer, kAheadBytes);
+  line("  call void @llvm.prefetch.p0(ptr {}, i32 0, i32 3, i32 1)\n", ahead);
+}
+
 std::string Emitter::vector_load(int buffer, const std::string& pointer, const std::string& mask) {
   DType t = kernel_.buffers[buffer].dtype;
   int width = lanes_.width;
   std::string full = type(element_type(buffer), width);
   std::string value;
   if (mask.empty()) {
+    if (streams_ahead_ && invariant_[buffer]) prefetch(pointer);
     value = op("load {}, ptr {}, align {}{}", full, pointer, size_of(t), invariant(buffer));
   } else if (copies_rest(t, mask)) {
     line("  store {} zeroinitializer, ptr %rest, align 64\n", full);

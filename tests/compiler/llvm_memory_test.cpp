@@ -195,6 +195,10 @@ TEST_CASE("streaming stores write what ordinary ones write") {
   JitModule module(
       {build(DType::float32, true), build(DType::float64, true), build(DType::int8, true)});
   CHECK(module.text().find("!nontemporal") != std::string::npos);
+  // What streams out most likely streams in; other kernels do without the extra instructions.
+  CHECK(module.text().find("call void @llvm.prefetch") != std::string::npos);
+  JitModule usual({build(DType::float32, false)});
+  CHECK(usual.text().find("llvm.prefetch") == std::string::npos);
   auto check = [&]<class T>(std::size_t which, T) {
     std::vector<T> x = numbers<T>(1000);
     auto* y = static_cast<T*>(std::aligned_alloc(64, 64 * 130));
