@@ -40,8 +40,10 @@ struct CompileContext {
 /// The graph after all passes, as it is cut into kernels.
 FunctionGraph optimize(FunctionGraph function, const CompileContext& context);
 
-/// The plan of an optimized function.
-Plan make_plan(const FunctionGraph& function, const CompileContext& context);
+/// The plan of an optimized function. `written` is the graph before that, which says what must hold
+/// in each call.
+Plan make_plan(const FunctionGraph& function, const CompileContext& context,
+               const Graph* written = nullptr);
 
 /// Both.
 Plan compile(FunctionGraph function, const CompileContext& context);

@@ -165,7 +165,8 @@ FunctionGraph optimize(FunctionGraph function, const CompileContext& context) {
 }
 
 Plan compile(FunctionGraph function, const CompileContext& context) {
-  return make_plan(optimize(std::move(function), context), context);
+  const Graph written = function.graph;
+  return make_plan(optimize(std::move(function), context), context, &written);
 }
 
 }  // namespace croton

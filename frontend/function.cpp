@@ -211,8 +211,8 @@ Function function(const std::vector<Variable>& inputs, const OutputList& outputs
     impl->debug = std::make_unique<DebugCheck>(context.trace, maker.graph);
   }
   impl->optimized = optimize(maker.graph, context);
-  impl->executable =
-      std::make_unique<Executable>(runtime, make_plan(impl->optimized, context), config);
+  impl->executable = std::make_unique<Executable>(
+      runtime, make_plan(impl->optimized, context, &impl->graph.graph), config);
   impl->output_contexts = contexts_of_outputs(impl->executable->plan());
   Function result;
   result.impl_ = std::move(impl);

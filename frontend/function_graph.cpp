@@ -60,7 +60,7 @@ void FunctionMaker::check_inputs() {
       fail(
           fmt::format("{} is the result of '{}': inputs are symbols made by matrix(\"x\") and the "
                       "like; replace inner values with .givens",
-                      title(input, i), input.node()->op->name));
+                      title(input, i), place_of(*input.node()).op));
     }
     if (!seen.insert(input.node()).second) fail(fmt::format("{} is given twice", title(input, i)));
   }
@@ -86,7 +86,8 @@ Variable FunctionMaker::update_value(const Update& update) const {
   const Variable& target = update.target;
   const SharedState& state = *target.node()->shared;
   if (update.value.is_literal()) {
-    return make_scalar(target.dtype(), update.value.literal(), update.value.loc());
+    return make_scalar(target.dtype(), update.value.literal(),
+                       update.value.loc().named("function"));
   }
   const Variable value = update.value.variable();
   const Type& is = value.node()->outputs[value.output()];
@@ -137,10 +138,10 @@ void FunctionMaker::apply_givens() {
                          title(inputs_[i], i)));
       }
     }
-    Variable replacement =
-        given.replacement.is_literal()
-            ? make_scalar(given.value.dtype(), given.replacement.literal(), given.replacement.loc())
-            : given.replacement.variable();
+    Variable replacement = given.replacement.is_literal()
+                               ? make_scalar(given.value.dtype(), given.replacement.literal(),
+                                             given.replacement.loc().named("function"))
+                               : given.replacement.variable();
     if (replacement.dtype() != given.value.dtype() || replacement.ndim() != given.value.ndim()) {
       const Variable& v = given.value;
       fail(fmt::format("a given has another type than what it replaces: got {}, expected {}",

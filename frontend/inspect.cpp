@@ -180,7 +180,7 @@ std::string modules_text(const Function::Impl& function, const TargetInfo& targe
                                default_runtime()->default_context(),
                                [&](const std::string&) { return target; },
                                {}};
-  const Plan plan = make_plan(function.optimized, context);
+  const Plan plan = make_plan(function.optimized, context, &function.graph.graph);
   std::vector<bool> variant(plan.modules.size(), false);
   for (const PlanKernel& kernel : plan.kernels) {
     if (kernel.streaming_module >= 0) variant[kernel.streaming_module] = true;

@@ -55,7 +55,8 @@ Variable RandomStream::numbers(const char* op, const Sizes& sizes, std::optional
   return result;
 }
 
-Variable RandomStream::uniform(const Sizes& sizes, const UniformDraw& draw, Loc loc) {
+Variable RandomStream::uniform(const Sizes& sizes, const UniformDraw& draw, Loc line) {
+  const Loc loc = line.named("uniform");
   const bool numeric = draw.low.is_literal() && draw.high.is_literal();
   const double low = numeric ? draw.low.literal().real : 0;
   const double high = numeric ? draw.high.literal().real : 0;
@@ -69,7 +70,8 @@ Variable RandomStream::uniform(const Sizes& sizes, const UniformDraw& draw, Loc 
   return add(mul(u, sub(draw.high, draw.low)), draw.low);
 }
 
-Variable RandomStream::normal(const Sizes& sizes, const NormalDraw& draw, Loc loc) {
+Variable RandomStream::normal(const Sizes& sizes, const NormalDraw& draw, Loc line) {
+  const Loc loc = line.named("normal");
   if (draw.stddev.is_literal() && !(draw.stddev.literal().real >= 0)) {
     graph_error("normal",
                 fmt::format("stddev must not be negative: got {}", draw.stddev.literal().real),
@@ -81,7 +83,8 @@ Variable RandomStream::normal(const Sizes& sizes, const NormalDraw& draw, Loc lo
   return z;
 }
 
-Variable RandomStream::bernoulli(const Sizes& sizes, const Operand& p, Loc loc) {
+Variable RandomStream::bernoulli(const Sizes& sizes, const Operand& p, Loc line) {
+  const Loc loc = line.named("bernoulli");
   if (p.is_literal() && !(p.literal().real >= 0 && p.literal().real <= 1)) {
     graph_error("bernoulli",
                 fmt::format("p must be a probability, from 0 to 1: got {}", p.literal().real), loc);
@@ -90,7 +93,8 @@ Variable RandomStream::bernoulli(const Sizes& sizes, const Operand& p, Loc loc) 
 }
 
 Variable RandomStream::integers(const Sizes& sizes, const Operand& low, const Operand& high,
-                                std::optional<DType> dtype, Loc loc) {
+                                std::optional<DType> dtype, Loc line) {
+  const Loc loc = line.named("integers");
   const auto bound = [&](const Operand& operand, const char* name) {
     const Variable value = operand.variable();
     if (is_float(value.dtype()) || is_bool(value.dtype())) {

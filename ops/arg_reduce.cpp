@@ -49,7 +49,7 @@ std::vector<Array> reference_argument(const Node& node, std::span<const Array> i
 }
 
 Variable argument(std::string_view op, const Operand& operand, const Axis& axis, bool keepdims) {
-  const Loc& loc = operand.loc();
+  const Loc loc = operand.loc().named(op);
   Variable x = operand.variable();
   const int rank = x.ndim();
   const DType dtype = x.dtype();

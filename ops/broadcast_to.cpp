@@ -22,9 +22,8 @@ void infer_broadcast(Infer& infer) {
     Dim& wanted = shape[axis + extra];
     if (infer.shape(0)[axis].is(1)) continue;
     wanted = infer.equal(infer.shape(0)[axis], wanted,
-                         fmt::format("axis {} cannot be stretched: only a size known to be 1 when "
-                                     "the graph is built broadcasts; sizes",
-                                     axis));
+                         fmt::format("axis {} cannot be stretched from size {{a}} to {{b}}", axis),
+                         SizeRule::broadcast);
   }
   infer.out(infer.dtype(0), std::move(shape));
 }
@@ -59,7 +58,7 @@ void infer_specify_shape(Infer& infer) {
   for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
     if (sizes[axis] == kAnyDim) continue;
     infer.equal(shape[axis], Dim(sizes[axis]),
-                fmt::format("axis {} has another size than specified", axis));
+                fmt::format("axis {} has size {{a}} instead of {{b}}, as specified", axis));
     shape[axis] = sizes[axis];
   }
   infer.out(infer.dtype(0), std::move(shape));
@@ -84,10 +83,11 @@ Variable filled(const Sizes& sizes, const LiteralValue& value, DType dtype, cons
 
 Variable broadcast_to(const Operand& operand, const Sizes& sizes) {
   const Variable x = operand.variable();
-  SizeList list = size_list("broadcast_to", sizes, operand.loc());
+  const Loc loc = operand.loc().named("broadcast_to");
+  SizeList list = size_list("broadcast_to", sizes, loc);
   std::vector<Variable> inputs{x};
   inputs.insert(inputs.end(), list.symbols.begin(), list.symbols.end());
-  return apply("broadcast", std::move(inputs), {{"sizes", std::move(list.numbers)}}, operand.loc());
+  return apply("broadcast", std::move(inputs), {{"sizes", std::move(list.numbers)}}, loc);
 }
 
 Variable specify_shape(const Operand& operand, const Shape& sizes) {
@@ -96,15 +96,15 @@ Variable specify_shape(const Operand& operand, const Shape& sizes) {
 }
 
 Variable zeros(const Sizes& sizes, std::optional<DType> dtype, Loc loc) {
-  return filled(sizes, std::int64_t{0}, created(dtype), loc);
+  return filled(sizes, std::int64_t{0}, created(dtype), loc.named("zeros"));
 }
 
 Variable ones(const Sizes& sizes, std::optional<DType> dtype, Loc loc) {
-  return filled(sizes, std::int64_t{1}, created(dtype), loc);
+  return filled(sizes, std::int64_t{1}, created(dtype), loc.named("ones"));
 }
 
 Variable full(const Sizes& sizes, const Operand& operand, std::optional<DType> dtype) {
-  const Loc& loc = operand.loc();
+  const Loc loc = operand.loc().named("full");
   if (operand.is_literal() && dtype) return filled(sizes, operand.literal(), *dtype, loc);
   Variable value = operand.variable();
   if (value.ndim() != 0) {
@@ -115,15 +115,15 @@ Variable full(const Sizes& sizes, const Operand& operand, std::optional<DType> d
 }
 
 Variable zeros_like(const Operand& x, std::optional<DType> dtype) {
-  return full_like(x, Operand(0, x.loc()), dtype);
+  return full_like(x.named("zeros_like"), 0, dtype);
 }
 
 Variable ones_like(const Operand& x, std::optional<DType> dtype) {
-  return full_like(x, Operand(1, x.loc()), dtype);
+  return full_like(x.named("ones_like"), 1, dtype);
 }
 
 Variable full_like(const Operand& operand, const Operand& value, std::optional<DType> dtype) {
-  const Loc& loc = operand.loc();
+  const Loc loc = operand.loc().named("full_like");
   const Variable x = operand.variable();
   const DType type = dtype.value_or(x.dtype());
   Variable scalar = value.is_literal() ? make_scalar(type, value.literal(), loc)

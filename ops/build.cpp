@@ -10,7 +10,7 @@
 namespace croton {
 
 void graph_error(std::string_view op, const std::string& message, const Loc& loc) {
-  throw GraphError(fmt::format("[{}] {}; at {}", op, message, to_text(loc)));
+  throw GraphError(fmt::format("[{}] {}; at {}", title_of(loc, op), message, to_text(loc)));
 }
 
 Variable cast_to(const Variable& x, DType dtype, const Loc& loc) {

@@ -13,7 +13,8 @@
 
 namespace croton {
 
-/// Throws a GraphError: "[op] message; at file:line".
+/// Throws a GraphError: "[op] message; at file:line". An op that `loc` names takes the place of
+/// `op`.
 [[noreturn]] void graph_error(std::string_view op, const std::string& message, const Loc& loc);
 
 /// The value in another dtype; itself when it has that one.

@@ -85,58 +85,63 @@ Variable dimshuffle(const Operand& x, const std::vector<int>& order) {
 
 Variable transpose(const Operand& operand, const std::vector<int>& order) {
   const Variable x = operand.variable();
+  const Loc loc = operand.loc().named("transpose");
   std::vector<int> axes;
   if (order.empty()) {
     axes = identity(x.ndim());
     std::reverse(axes.begin(), axes.end());
   } else {
     for (int axis : order) {
-      axes.push_back(checked_axis("transpose", axis, x.ndim(), operand.loc()));
+      axes.push_back(checked_axis("transpose", axis, x.ndim(), loc));
     }
     if (static_cast<int>(axes.size()) != x.ndim()) {
       graph_error("transpose",
                   fmt::format("an order of {} axes for an operand with {}", axes.size(), x.ndim()),
-                  operand.loc());
+                  loc);
     }
   }
-  return dimshuffle(x, axes, operand.loc());
+  return dimshuffle(x, axes, loc);
 }
 
 Variable swapaxes(const Operand& operand, int a, int b) {
   const Variable x = operand.variable();
+  const Loc loc = operand.loc().named("swapaxes");
   std::vector<int> order = identity(x.ndim());
-  std::swap(order[checked_axis("swapaxes", a, x.ndim(), operand.loc())],
-            order[checked_axis("swapaxes", b, x.ndim(), operand.loc())]);
-  return dimshuffle(x, order, operand.loc());
+  std::swap(order[checked_axis("swapaxes", a, x.ndim(), loc)],
+            order[checked_axis("swapaxes", b, x.ndim(), loc)]);
+  return dimshuffle(x, order, loc);
 }
 
 Variable moveaxis(const Operand& operand, int source, int destination) {
   const Variable x = operand.variable();
-  const int from = checked_axis("moveaxis", source, x.ndim(), operand.loc());
-  const int to = checked_axis("moveaxis", destination, x.ndim(), operand.loc());
+  const Loc loc = operand.loc().named("moveaxis");
+  const int from = checked_axis("moveaxis", source, x.ndim(), loc);
+  const int to = checked_axis("moveaxis", destination, x.ndim(), loc);
   std::vector<int> order = identity(x.ndim());
   order.erase(order.begin() + from);
   order.insert(order.begin() + to, from);
-  return dimshuffle(x, order, operand.loc());
+  return dimshuffle(x, order, loc);
 }
 
 Variable expand_dims(const Operand& operand, const Axis& axis) {
   const Variable x = operand.variable();
-  if (!axis.axes) graph_error("expand_dims", "an axis is expected", operand.loc());
+  const Loc loc = operand.loc().named("expand_dims");
+  if (!axis.axes) graph_error("expand_dims", "an axis is expected", loc);
   const int rank = x.ndim() + static_cast<int>(axis.axes->size());
-  return insert_axes(x, checked_axes("expand_dims", axis, rank, operand.loc()), operand.loc());
+  return insert_axes(x, checked_axes("expand_dims", axis, rank, loc), loc);
 }
 
 Variable squeeze(const Operand& operand, const Axis& axis) {
   const Variable x = operand.variable();
+  const Loc loc = operand.loc().named("squeeze");
   std::vector<bool> drop(static_cast<std::size_t>(x.ndim()));
-  for (int a : checked_axes("squeeze", axis, x.ndim(), operand.loc())) {
+  for (int a : checked_axes("squeeze", axis, x.ndim(), loc)) {
     const std::int64_t size = x.static_shape()[a];
     if (axis.axes && size != 1) {
       graph_error("squeeze",
                   fmt::format("axis {} of {} does not have a size known to be 1", a,
                               x.static_shape().to_string()),
-                  operand.loc());
+                  loc);
     }
     drop[a] = size == 1;
   }
@@ -144,7 +149,7 @@ Variable squeeze(const Operand& operand, const Axis& axis) {
   for (int a = 0; a < x.ndim(); ++a) {
     if (!drop[a]) order.push_back(a);
   }
-  return dimshuffle(x, order, operand.loc());
+  return dimshuffle(x, order, loc);
 }
 
 void register_dimshuffle_ops(OpRegistry& registry) {

@@ -27,7 +27,7 @@ bool is_narrow(DType dtype) { return dtype == DType::float16 || dtype == DType::
 Product prepared(std::string_view op, const Operand& a, const Operand& b) {
   const Operand operands[] = {a, b};
   std::vector<Variable> values = resolve(op, operands);
-  Product p{op, a.loc(), values[0], values[1],
+  Product p{op, a.loc().named(op), values[0], values[1],
             promote(values[0].dtype(), values[1].dtype(), build_settings().numpy_policy)};
   if (is_bool(p.dtype)) {
     graph_error(op, "bools have no product of matrices: cast them, for instance to int32", p.loc);

@@ -70,7 +70,9 @@ void infer_gemm(Infer& infer) {
       Dim& size = shape[shape.size() - batch->size() + k];
       const Dim own = (*batch)[k];
       if (own.is(1)) continue;
-      size = size.is(1) ? own : infer.equal(size, own, "sizes in front of the matrices clash");
+      size = size.is(1) ? own
+                        : infer.equal(size, own, "sizes in front of the matrices clash",
+                                      SizeRule::broadcast);
     }
   }
   shape.push_back(rows);

@@ -32,7 +32,7 @@ void check_array(const Variable& index, const Loc& loc) {
 
 Indexing written_out(const Variable& x, std::span<const Index> indices) {
   Indexing result;
-  result.loc = indices[0].loc();
+  result.loc = indices[0].loc().named("index");
   int used = 0;
   int ellipses = 0;
   for (const Index& index : indices) {
@@ -177,7 +177,7 @@ struct Write {
     graph_error(op,
                 fmt::format("the first operand must be the result of indexing, such as x(0): got "
                             "the result of '{}'",
-                            node.op->name),
+                            place_of(node).op),
                 loc);
   }
 
@@ -189,7 +189,7 @@ struct Write {
 };
 
 Variable written(std::string_view op, const Operand& operand, const Operand& given, bool add) {
-  const Loc& loc = operand.loc();
+  const Loc loc = operand.loc().named(op);
   const Variable part = operand.variable();
   const DType dtype = part.dtype();
   Variable value = given.is_literal() ? make_scalar(dtype, given.literal(), loc) : given.variable();
@@ -220,6 +220,14 @@ Variable Variable::operator()(Index a, Index b, Index c, Index d, Index e) const
 }
 Variable Variable::operator()(Index a, Index b, Index c, Index d, Index e, Index f) const {
   return indexed(*this, {a, b, c, d, e, f});
+}
+
+Variable Variable::operator()(Index a, Index b, Index c, Index d, Index e, Index f, Index g) const {
+  return indexed(*this, {a, b, c, d, e, f, g});
+}
+Variable Variable::operator()(Index a, Index b, Index c, Index d, Index e, Index f, Index g,
+                              Index h) const {
+  return indexed(*this, {a, b, c, d, e, f, g, h});
 }
 
 Variable set_subtensor(const Operand& part, const Operand& value) {

@@ -100,7 +100,7 @@ Variable arange(const Operand& stop, std::optional<DType> dtype) {
 
 Variable arange(const Operand& start, const Operand& stop, const Operand& step,
                 std::optional<DType> dtype) {
-  const Loc& loc = stop.loc();
+  const Loc loc = stop.loc().named("arange");
   for (const Operand* bound : {&start, &stop, &step}) {
     if (!bound->is_literal() && bound->variable().ndim() != 0) {
       graph_error("arange", "bounds must be scalars", loc);
@@ -127,12 +127,13 @@ Variable arange(const Operand& start, const Operand& stop, const Operand& step,
 
 Variable iota_like(const Operand& operand, int axis, DType dtype) {
   const Variable x = operand.variable();
-  const Loc& loc = operand.loc();
+  const Loc loc = operand.loc().named("iota_like");
   const int along = checked_axis("iota_like", axis, x.ndim(), loc);
   return iota(sizes_of(x, loc), along, dtype, loc);
 }
 
-Variable eye(const Size& n, std::optional<DType> dtype, Loc loc) {
+Variable eye(const Size& n, std::optional<DType> dtype, Loc line) {
+  const Loc loc = line.named("eye");
   const Size sizes[] = {n};
   const Variable place = iota(sizes, 0, DType::int64, loc);
   const Variable same = eq(Operand(dimshuffle(place, {0, -1}, loc), loc), place);
@@ -141,7 +142,7 @@ Variable eye(const Size& n, std::optional<DType> dtype, Loc loc) {
 
 Variable one_hot(const Operand& operand, const Size& length, std::optional<DType> dtype) {
   const Variable x = operand.variable();
-  const Loc& loc = operand.loc();
+  const Loc loc = operand.loc().named("one_hot");
   if (!is_integer(x.dtype())) {
     graph_error("one_hot", fmt::format("places must be integers: got {}", name_of(x.dtype())), loc);
   }

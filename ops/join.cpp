@@ -102,8 +102,9 @@ std::vector<Array> concatenate_reference(const Node& node, std::span<const Array
 
 /// Operands as variables of their common dtype.
 std::vector<Variable> joined(std::string_view op, const Parts& parts) {
-  if (parts.list.empty())
+  if (parts.list.empty()) {
     throw GraphError(fmt::format("[{}] at least one operand is expected", op));
+  }
   std::vector<Variable> values = resolve(op, parts.list);
   DType dtype = values[0].dtype();
   for (const Variable& value : values) {
@@ -117,7 +118,7 @@ std::vector<Variable> joined(std::string_view op, const Parts& parts) {
 
 Variable concatenate(const Parts& parts, int axis) {
   std::vector<Variable> values = joined("concatenate", parts);
-  const Loc& loc = parts.list[0].loc();
+  const Loc loc = parts.list[0].loc().named("concatenate");
   if (values[0].ndim() == 0) graph_error("concatenate", "scalars have no axis; use stack", loc);
   const std::int64_t along = checked_axis("concatenate", axis, values[0].ndim(), loc);
   if (values.size() == 1) return values[0];
@@ -126,11 +127,14 @@ Variable concatenate(const Parts& parts, int axis) {
 
 Variable stack(const Parts& parts, int axis) {
   std::vector<Variable> values = joined("stack", parts);
-  const Loc& loc = parts.list[0].loc();
-  const int along = checked_axis("stack", axis, values[0].ndim() + 1, loc);
+  const Loc loc = parts.list[0].loc().named("stack");
+  const int rank = values[0].ndim();
+  const int along = checked_axis("stack", axis, rank + 1, loc);
   for (Variable& value : values) {
-    if (value.ndim() != values[0].ndim() && along > value.ndim()) {
-      graph_error("stack", "operands have different numbers of axes", loc);
+    if (value.ndim() != rank) {
+      graph_error("stack",
+                  fmt::format("operands have {} and {} axes, expected as many", rank, value.ndim()),
+                  loc);
     }
     value = insert_axes(value, {along}, loc);
   }
@@ -143,7 +147,7 @@ namespace {
 /// A copy of the axis: (.., n, ..) -> (.., times, n, ..) or (.., n, times, ..), then joined.
 Variable repeated(std::string_view op, const Operand& operand, std::int64_t times, int axis,
                   bool inside) {
-  const Loc& loc = operand.loc();
+  const Loc loc = operand.loc().named(op);
   const Variable x = operand.variable();
   if (times < 0) graph_error(op, fmt::format("a count must not be negative: got {}", times), loc);
   const int along = checked_axis(op, axis, x.ndim(), loc);

@@ -13,8 +13,7 @@ namespace croton {
 
 namespace {
 
-constexpr const char* kLabelRange =
-    "[pick] label {value} is out of range: expected 0 <= label < {bound}";
+constexpr const char* kLabelRange = "label {value} is out of range: expected 0 <= label < {bound}";
 
 std::int64_t checked_reference_label(std::int64_t label, std::int64_t size) {
   if (label < 0 || label >= size) {
@@ -51,7 +50,7 @@ Label checked_label(Lowering& lower, const std::vector<Position>& row, Dim size)
   const kernel::Expr label = b.cast(lower.read(1, row), DType::int64);
   const kernel::Expr bound = lower.value(size);
   const kernel::Expr ok = (label >= b.i64(0)) & (label < bound);
-  b.check(ok, kLabelRange, label, bound);
+  b.check(ok, kLabelRange, label, bound, check_place(lower.node));
   return {label, ok};
 }
 
@@ -171,11 +170,11 @@ void register_pick_ops(OpRegistry& registry) {
 }
 
 Variable pick(const Operand& x, const Operand& labels) {
-  return apply("pick", {x.variable(), labels.variable()}, {}, x.loc());
+  return apply("pick", {x.variable(), labels.variable()}, {}, x.loc().named("pick"));
 }
 
 Variable cross_entropy_from_logits(const Operand& logits, const Operand& labels) {
-  const Loc& loc = logits.loc();
+  const Loc loc = logits.loc().named("cross_entropy_from_logits");
   const Variable z = to_float(logits);
   if (z.ndim() == 0) {
     graph_error("cross_entropy_from_logits",
@@ -187,7 +186,7 @@ Variable cross_entropy_from_logits(const Operand& logits, const Operand& labels)
 }
 
 Variable categorical_crossentropy(const Operand& coding_dist, const Operand& true_dist) {
-  const Loc& loc = coding_dist.loc();
+  const Loc loc = coding_dist.loc().named("categorical_crossentropy");
   const Variable p = to_float(coding_dist);
   const Variable t = true_dist.variable();
   const Variable logits = logits_of(p);
@@ -216,14 +215,14 @@ Variable categorical_crossentropy(const Operand& coding_dist, const Operand& tru
 }
 
 Variable binary_crossentropy(const Operand& output, const Operand& target) {
-  const Loc& loc = output.loc();
+  const Loc loc = output.loc().named("binary_crossentropy");
   const Variable p = to_float(output);
   if (is_op(p, "sigmoid")) {
     return binary_cross_entropy_from_logits({p.node()->inputs[0], loc}, target);
   }
-  const Variable hit = mul(target, {log({p, loc}), loc});
-  const Variable miss =
-      mul({sub({1, loc}, target), loc}, {log({sub({1, loc}, {p, loc}), loc}), loc});
+  const Operand t = target.named(loc.op);
+  const Variable hit = mul(t, {log({p, loc}), loc});
+  const Variable miss = mul({sub({1, loc}, t), loc}, {log({sub({1, loc}, {p, loc}), loc}), loc});
   return neg({add({hit, loc}, {miss, loc}), loc});
 }
 

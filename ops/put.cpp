@@ -42,10 +42,12 @@ kernel::Expr accumulated(kernel::Builder& b, kernel::Expr old, kernel::Expr valu
   return is_bool(dtype) ? old | value : old + value;
 }
 
-std::string out_of_bounds(const Node& node) {
-  return fmt::format("[{}] index {{value}} is out of bounds for axis {} of size {{bound}}",
-                     node.op->name == "set_take" ? "set_subtensor" : "inc_subtensor",
-                     node.attrs().integer("axis"));
+void check_index(const KernelLowering& low, kernel::Expr ok, kernel::Expr index,
+                 kernel::Expr length) {
+  low.b.check(ok,
+              fmt::format("index {{value}} is out of bounds for axis {} of size {{bound}}",
+                          low.node.attrs().integer("axis")),
+              index, length, check_place(low.node));
 }
 
 // Buffers: result, operand, value, indices.
@@ -58,7 +60,7 @@ kernel::Expr checked_index(KernelLowering& low, kernel::Expr place, kernel::Expr
   kernel::Builder& b = low.b;
   const kernel::Expr raw = b.cast(b.load(kIndices, place, b.i64(0)), DType::int64);
   const kernel::Expr index = wrapped_index(raw, length);
-  b.check(in_bounds(index, length), out_of_bounds(low.node), raw, length);
+  check_index(low, in_bounds(index, length), raw, length);
   return index;
 }
 
@@ -162,7 +164,7 @@ void along_kernel(KernelLowering& low) {
   const kernel::Expr raw = b.cast(b.gather(kIndices, element(places, place)), DType::int64);
   const kernel::Expr index = wrapped_index(raw, length);
   const kernel::Expr ok = in_bounds(index, length);
-  b.check(ok, out_of_bounds(low.node), raw, length);
+  check_index(low, ok, raw, length);
   const kernel::Expr to = element(length, index);
   const kernel::Expr value = b.gather(kValue, element(places, place));
   b.scatter(kResult, to, accumulated(b, b.gather(kResult, to, ok), value), ok);
@@ -280,7 +282,9 @@ void infer_flat_index(Infer& infer) {
     for (std::size_t k = 0; k < own.size(); ++k) {
       Dim& size = shape[shape.size() - own.size() + k];
       if (own[k].is(1)) continue;
-      size = size.is(1) ? own[k] : infer.equal(size, own[k], "arrays of indices differ in size");
+      size = size.is(1) ? own[k]
+                        : infer.equal(size, own[k], "arrays of indices differ in size",
+                                      SizeRule::broadcast);
     }
   }
   infer.out(DType::int64, std::move(shape));
@@ -301,8 +305,8 @@ kernel::Expr flat_index_element(Lowering& low, std::span<const Position> at) {
     const kernel::Expr raw = b.cast(low.read(static_cast<int>(k), std::move(place)), DType::int64);
     const kernel::Expr index = wrapped_index(raw, size);
     const kernel::Expr ok = in_bounds(index, size);
-    b.check(ok, "[subtensor] index {value} is out of bounds for an axis of size {bound}", raw,
-            size);
+    b.check(ok, "index {value} is out of bounds for an axis of size {bound}", raw, size,
+            check_place(low.node));
     const kernel::Expr safe = b.select(ok, index, b.i64(0));
     flat = flat ? flat * size + safe : safe;
   }

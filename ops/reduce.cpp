@@ -30,9 +30,8 @@ void infer_reduction(Infer& infer, DType dtype, bool needs_elements) {
     if (!needs_elements) continue;
     if (size.is(0)) infer.fail(fmt::format("nothing to choose from: axis {} has length 0", axis));
     if (!size.is_number()) {
-      infer.equal(
-          max(size, Dim(1)), size,
-          fmt::format("nothing to choose from: the length of axis {}, at least 1 expected", axis));
+      infer.equal(max(size, Dim(1)), size,
+                  fmt::format("nothing to choose from: axis {} has length {{b}}", axis));
     }
   }
   if (next != axes.size()) infer.fail("an axis is out of range");

@@ -26,7 +26,7 @@ struct Reduction {
   Reduction(std::string_view name, const Operand& operand, const Axis& axis, bool keep,
             const std::optional<Variable>& where_)
       : op(name),
-        loc(operand.loc()),
+        loc(operand.loc().named(name)),
         x(operand.variable()),
         axes(checked_axes(name, axis, x.ndim(), loc)),
         keepdims(keep),
@@ -206,7 +206,8 @@ Variable var(const Operand& operand, const Axis& axis, const VarOptions& options
 }
 
 Variable std(const Operand& x, const Axis& axis, const VarOptions& options) {
-  return sqrt(Operand(var(x, axis, options), x.loc()));
+  const Operand named = x.named("std");
+  return sqrt(Operand(var(named, axis, options), named.loc()));
 }
 
 }  // namespace croton

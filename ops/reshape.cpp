@@ -142,8 +142,8 @@ Variable reshape(const Operand& operand, const Sizes& sizes) {
                     operand.loc());
 }
 
-Variable flatten(const Operand& x) { return reshape(x, {-1}); }
-Variable ravel(const Operand& x) { return reshape(x, {-1}); }
+Variable flatten(const Operand& x) { return reshape(x.named("flatten"), {-1}); }
+Variable ravel(const Operand& x) { return reshape(x.named("ravel"), {-1}); }
 
 void register_reshape_ops(OpRegistry& registry) {
   const auto example = [](Shape shape, std::vector<std::int64_t> sizes) {

@@ -37,8 +37,9 @@ std::vector<Variable> expanded(const Node& node, Rule&& rule) {
   const DType dtype = x.dtype();
   const bool narrow = dtype == DType::float16 || dtype == DType::bfloat16;
   const Variable wide = narrow ? cast_to(x, DType::float32, node.loc) : x;
-  const Variable result = cast_to(rule(wide, axis_of(node), node.loc), dtype, node.loc);
-  relocate(result, since, node.loc);
+  const Loc loc = place_of(node);
+  const Variable result = cast_to(rule(wide, axis_of(node), loc), dtype, loc);
+  relocate(result, since, loc);
   return {result};
 }
 

@@ -121,12 +121,13 @@ Variable sigmoid(const Operand& x) { return make("sigmoid", Promotion::floating,
 Variable softplus(const Operand& x) { return make("softplus", Promotion::floating, x); }
 
 Variable binary_cross_entropy_from_logits(const Operand& logits, const Operand& target) {
-  return make("logistic_loss", Promotion::floating, logits, target);
+  constexpr std::string_view kName = "binary_cross_entropy_from_logits";
+  return make("logistic_loss", Promotion::floating, logits.named(kName), target.named(kName));
 }
 
 Variable relu(const Operand& x, const Operand& alpha) {
   if (alpha.is_literal() && alpha.literal().real == 0) return make("relu", Promotion::common, x);
-  return make("leaky_relu", Promotion::floating, x, alpha);
+  return make("leaky_relu", Promotion::floating, x.named("relu"), alpha.named("relu"));
 }
 
 }  // namespace croton

@@ -86,9 +86,8 @@ std::vector<AxisPart> infer_slice_parts(Infer& infer, int first) {
                              shape[axis].number()));
     }
     if (shape[axis].is_number()) continue;
-    infer.equal(
-        max(shape[axis], Dim(least)), shape[axis],
-        fmt::format("index {} is out of bounds for axis {}: least size and size", index, axis));
+    infer.equal(max(shape[axis], Dim(least)), shape[axis],
+                fmt::format("index {} is out of bounds for axis {} of size {{b}}", index, axis));
   }
   return slice_parts(infer.attrs(), shape, [&](int k) { return infer.value(first + k); });
 }

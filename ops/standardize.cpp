@@ -78,8 +78,8 @@ void register_standardize_ops(OpRegistry& registry) {
 
 Variable layer_norm(const Operand& x, const Operand& gamma, const Operand& beta, int axis,
                     double eps) {
-  const Loc& loc = x.loc();
-  const Variable y = make_row("standardize", x, axis, {{"eps", eps}});
+  const Loc loc = x.loc().named("layer_norm");
+  const Variable y = make_row("standardize", x.named(loc.op), axis, {{"eps", eps}});
   const int at = axis_of(*y.node());
   // Literals stay literals, so that they take the dtype of x.
   const auto operand = [&](std::string_view what, const Operand& given) {

@@ -26,9 +26,11 @@ kernel::Expr in_bounds(kernel::Expr index, kernel::Expr size) {
 
 namespace {
 
-std::string bounds_message(const std::string& op, std::int64_t axis) {
-  return fmt::format("[{}] index {{value}} is out of bounds for axis {} of size {{bound}}", op,
-                     axis);
+void check_bounds(const Lowering& low, kernel::Expr ok, std::int64_t axis, kernel::Expr index,
+                  kernel::Expr size) {
+  low.b.check(ok,
+              fmt::format("index {{value}} is out of bounds for axis {} of size {{bound}}", axis),
+              index, size, check_place(low.node));
 }
 
 /// Where the axes of the indices stand in the result.
@@ -87,8 +89,9 @@ void infer_take(Infer& infer) {
     for (std::size_t k = 0; k < shape.size(); ++k) {
       Dim& size = indices[layout.rank - shape.size() + k];
       if (shape[k].is(1)) continue;
-      size =
-          size.is(1) ? shape[k] : infer.equal(size, shape[k], "arrays of indices differ in size");
+      size = size.is(1) ? shape[k]
+                        : infer.equal(size, shape[k], "arrays of indices differ in size",
+                                      SizeRule::broadcast);
     }
   }
   std::vector<Dim> shape;
@@ -127,7 +130,7 @@ kernel::Expr take_element(Lowering& low, std::span<const Position> at) {
     const kernel::Expr raw = low.b.cast(low.read(input, std::move(place)), DType::int64);
     const kernel::Expr index = wrapped_index(raw, size);
     const kernel::Expr ok = in_bounds(index, size);
-    low.b.check(ok, bounds_message("take", static_cast<std::int64_t>(axis)), raw, size);
+    check_bounds(low, ok, static_cast<std::int64_t>(axis), raw, size);
     mask = mask ? mask & ok : ok;
     from.push_back(low.computed(index));
   }
@@ -212,7 +215,7 @@ kernel::Expr along_element(Lowering& low, std::span<const Position> at) {
   const kernel::Expr raw = low.b.cast(low.read(1, from), DType::int64);
   const kernel::Expr index = wrapped_index(raw, size);
   const kernel::Expr ok = in_bounds(index, size);
-  low.b.check(ok, bounds_message("take_along_axis", axis), raw, size);
+  check_bounds(low, ok, axis, raw, size);
   from[axis] = low.computed(index);
   return low.read(0, std::move(from), ok);
 }
@@ -273,13 +276,13 @@ Variable take_entries(const Variable& x, const std::vector<int>& axes,
 
 Variable take(const Operand& operand, const Operand& indices, int axis) {
   const Variable x = operand.variable();
-  const Loc& loc = operand.loc();
+  const Loc loc = operand.loc().named("take");
   return take_entries(x, {checked_axis("take", axis, x.ndim(), loc)},
                       {index_variable("take", indices)}, 0, loc);
 }
 
 Variable take_along_axis(const Operand& operand, const Operand& indices, int axis) {
-  const Loc& loc = operand.loc();
+  const Loc loc = operand.loc().named("take_along_axis");
   Variable x = operand.variable();
   Variable index = index_variable("take_along_axis", indices);
   const int along = checked_axis("take_along_axis", axis, x.ndim(), loc);

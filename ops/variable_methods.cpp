@@ -51,6 +51,22 @@ Variable Variable::min(const Axis& axis, Loc loc) const {
 }
 Variable Variable::min(Loc loc) const { return croton::min(Operand(*this, loc)); }
 
+Variable Variable::var(const Axis& axis, const VarOptions& options, Loc loc) const {
+  return croton::var(Operand(*this, loc), axis, options);
+}
+Variable Variable::var(const Axis& axis, Loc loc) const {
+  return croton::var(Operand(*this, loc), axis);
+}
+Variable Variable::var(Loc loc) const { return croton::var(Operand(*this, loc)); }
+
+Variable Variable::std(const Axis& axis, const VarOptions& options, Loc loc) const {
+  return croton::std(Operand(*this, loc), axis, options);
+}
+Variable Variable::std(const Axis& axis, Loc loc) const {
+  return croton::std(Operand(*this, loc), axis);
+}
+Variable Variable::std(Loc loc) const { return croton::std(Operand(*this, loc)); }
+
 Variable Variable::argmax(const Axis& axis, Loc loc) const {
   return croton::argmax(Operand(*this, loc), axis);
 }

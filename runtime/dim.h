@@ -90,6 +90,8 @@ class DimTable {
   /// one). Gives false when both are different numbers.
   bool unify(Dim a, Dim b);
   Dim canonical(Dim dim);
+  /// How often `unify` learnt something.
+  std::int32_t unions() const { return unions_; }
 
   std::span<const Term> terms() const { return terms_; }
 

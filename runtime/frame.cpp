@@ -6,6 +6,7 @@
 
 #include "croton/error.h"
 #include "runtime/array_access.h"
+#include "runtime/plan_check.h"
 #include "runtime/shared_state.h"
 
 namespace croton {
@@ -362,7 +363,8 @@ void Frame::throw_check(std::int32_t group) const {
         fmt::format("[{}] the host has no memory for the scratch space of a kernel", bound.title));
   }
   const Step& step = bound.plan.steps[at(plan.checked_steps[at(group)])];
-  const auto& messages = bound.plan.kernels[at(step.kernel)].checks;
+  const auto& messages =
+      step.checks.empty() ? bound.plan.kernels[at(step.kernel)].checks : step.checks;
   internal_check(static_cast<std::size_t>(words[0]) <= messages.size(), "an unknown check failed");
   std::string message =
       filled(filled(messages[static_cast<std::size_t>(words[0] - 1)], "value", words[1]), "bound",

@@ -68,6 +68,9 @@ struct Step {
   Attrs attrs;
 
   std::string label;  ///< in the user's words, for messages, printing and profiles
+  /// What this launch says when check k of its kernel fails, instead of the kernel's own message,
+  /// which is the same wherever the kernel is used.
+  std::vector<std::string> checks;
 };
 
 /// What stands before the text of a GPU module in its wide form, where indices have 64 bits.
@@ -99,7 +102,9 @@ struct PlanKernel {
 struct PlanCheck {
   DimRef a = 0;
   DimRef b = 0;
-  std::string message;  ///< {a} and {b} are filled in
+  std::string message;      ///< {a} and {b} are filled in
+  std::string line = {};    ///< "file.cpp:12", where the user asked for what needs it
+  bool broadcasts = false;  ///< one that is 1 would be stretched if that were known
 };
 
 struct PlanInput {

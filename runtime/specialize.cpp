@@ -9,6 +9,7 @@
 #include "croton/error.h"
 #include "runtime/array_access.h"
 #include "runtime/frame.h"
+#include "runtime/plan_check.h"
 #include "runtime/shared_state.h"
 
 namespace croton {
@@ -100,7 +101,7 @@ class Specialiser {
   void check_equalities() {
     for (const PlanCheck& check : plan_.checks) {
       if (value(check.a) == value(check.b)) continue;
-      throw CallError(filled(filled(check.message, "a", value(check.a)), "b", value(check.b)));
+      throw CallError(clash_text(plan_, check, value(check.a), value(check.b)));
     }
   }
 
@@ -385,16 +386,6 @@ class Specialiser {
 };
 
 }  // namespace
-
-std::string filled(std::string message, std::string_view name, std::int64_t value) {
-  const std::string mark = fmt::format("{{{}}}", name);
-  for (std::size_t p = message.find(mark); p != std::string::npos; p = message.find(mark, p)) {
-    const std::string digits = fmt::format("{}", value);
-    message.replace(p, mark.size(), digits);
-    p += digits.size();
-  }
-  return message;
-}
 
 Specialised::Specialised(BoundPlan& bound, std::vector<std::int64_t> the_key)
     : key(std::move(the_key)) {

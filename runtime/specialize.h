@@ -124,7 +124,4 @@ class Specialised {
   std::vector<std::unique_ptr<Frame>> idle;
 };
 
-/// Puts `value` in the place of "{name}" in a message.
-std::string filled(std::string message, std::string_view name, std::int64_t value);
-
 }  // namespace croton

@@ -15,11 +15,14 @@
 namespace croton {
 namespace {
 
-std::string title(const Variable& v) {
+/// The variable in a message about `loc`, which is not said twice.
+std::string title(const Variable& v, const Loc& loc) {
   const std::string type = v.node()->outputs[v.output()].to_text();
-  return v.name().empty() ? fmt::format("a {} made by '{}' at {}", type, v.node()->op->name,
-                                        to_text(v.node()->loc))
-                          : fmt::format("'{}' ({})", v.name(), type);
+  if (!v.name().empty()) return fmt::format("'{}' ({})", v.name(), type);
+  const Loc made = place_of(*v.node());
+  const std::string line = to_text(made);
+  return fmt::format("a {} made by '{}'{}", type, made.op,
+                     line == to_text(loc) ? "" : " at " + line);
 }
 
 class ReverseMode {
@@ -87,13 +90,14 @@ class ReverseMode {
     for (std::size_t k = 0; k < results.size(); ++k) {
       const Variable& input = node.inputs[k];
       if (!results[k].defined() || !needed[k]) continue;
-      const Variable result = cast_to(results[k], input.dtype(), node.loc);
-      relocate(result, since, node.loc);
+      const Loc loc = place_of(node);
+      const Variable result = cast_to(results[k], input.dtype(), loc);
+      relocate(result, since, loc);
       if (result.ndim() != input.ndim()) {
         throw InternalError(fmt::format("the gradient of '{}' for operand {} has {} axes, not {}",
                                         node.op->name, k + 1, result.ndim(), input.ndim()));
       }
-      add(input, keep_ones(result, input, node.loc));
+      add(input, keep_ones(result, input, loc));
     }
   }
 
@@ -132,18 +136,19 @@ std::vector<Variable> grad(const Operand& cost, const std::vector<Variable>& wrt
     if (gradient.ndim() != value.ndim()) {
       graph_error(
           "grad",
-          fmt::format("the known gradient of {} has {} axes", title(value), gradient.ndim()), loc);
+          fmt::format("the known gradient of {} has {} axes", title(value, loc), gradient.ndim()),
+          loc);
     }
     reverse.start(value, cast_to(gradient, value.dtype(), loc));
   }
   const Variable c = cost.variable();
   if (c.ndim() != 0) {
-    graph_error("grad",
-                fmt::format("the cost must be a scalar: got {}; take its sum or mean", title(c)),
-                loc);
+    graph_error(
+        "grad",
+        fmt::format("the cost must be a scalar: got {}; take its sum or mean", title(c, loc)), loc);
   }
   if (!is_float(c.dtype())) {
-    graph_error("grad", fmt::format("the cost must be a float: got {}", title(c)), loc);
+    graph_error("grad", fmt::format("the cost must be a float: got {}", title(c, loc)), loc);
   }
   reverse.start(c, ones_like(c, loc));
   reverse.run(wrt);
@@ -155,7 +160,7 @@ std::vector<Variable> grad(const Operand& cost, const std::vector<Variable>& wrt
       const std::string message = fmt::format(
           "the cost does not depend on {} in a differentiable way; set .disconnected_inputs = "
           "Disconnected::ignore to take zeros",
-          title(v));
+          title(v, loc));
       if (options.disconnected_inputs == Disconnected::raise) graph_error("grad", message, loc);
       if (options.disconnected_inputs == Disconnected::warn)
         log_warning(fmt::format("[grad] {}", message));

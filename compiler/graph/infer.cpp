@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "compiler/graph/lowering.h"
 #include "compiler/graph/op.h"
 #include "croton/error.h"
+#include "runtime/plan_check.h"
 
 namespace croton {
 
@@ -25,16 +27,22 @@ Dim Infer::value(int input) const {
   return value_of_ ? value_of_(inputs_[input]) : Dim();
 }
 
-Dim Infer::equal(Dim a, Dim b, const std::string& what) const {
+Loc place_of(const Node& node) { return node.loc.named(node.op->name); }
+
+kernel::CheckPlace check_place(const Node& node) {
+  return {std::string(title_of(node.loc, node.op->name)), to_text(node.loc)};
+}
+
+Dim Infer::equal(Dim a, Dim b, const std::string& what, SizeRule rule) const {
   if (a.same(b)) return a;
-  if (a.is_number() && b.is_number()) {
-    fail(fmt::format("{}: {} and {}", what, a.number(), b.number()));
-  }
-  if (a.is_unknown()) return b;
-  if (b.is_unknown()) return a;
-  if (require_) {
-    require_(a, b, fmt::format("[{}] {}: {{a}} and {{b}}; at {}", op_.name, what, to_text(loc_)));
-  }
+  const bool numbers = a.is_number() && b.is_number();
+  if (!numbers && a.is_unknown()) return b;
+  if (!numbers && b.is_unknown()) return a;
+  if (!numbers && !require_) return a.is_number() ? a : b.is_number() ? b : a;
+  const bool placed = what.find("{a}") != what.npos || what.find("{b}") != what.npos;
+  std::string message = placed ? what : what + ": {a} and {b}";
+  if (numbers) fail(filled(filled(std::move(message), "a", a.number()), "b", b.number()));
+  require_(a, b, fmt::format("[{}] {}", title_of(loc_, op_.name), message), rule);
   return a.is_number() ? a : b.is_number() ? b : a;
 }
 
@@ -56,9 +64,9 @@ std::vector<Dim> Infer::broadcast() const {
       if (result[axis].same(shape[k])) continue;
       result[axis] = equal(result[axis], shape[k],
                            fmt::format("sizes of operands {} and {} differ along axis {} of the "
-                                       "result, and only a size known to be 1 when the graph is "
-                                       "built broadcasts",
-                                       source[axis] + 1, i + 1, axis));
+                                       "result: {{a}} and {{b}}",
+                                       source[axis] + 1, i + 1, axis),
+                           SizeRule::broadcast);
     }
   }
   return result;
@@ -72,7 +80,7 @@ void Infer::fail(const std::string& message) const {
                                             : fmt::format("'{}' {}", input.name(), type.to_text()));
   }
   throw GraphError(fmt::format(
-      "[{}] {}; operands: {}; at {}", op_.name, message,
+      "[{}] {}; operands: {}; at {}", title_of(loc_, op_.name), message,
       operands.empty() ? "none" : fmt::format("{}", fmt::join(operands, ", ")), to_text(loc_)));
 }
 

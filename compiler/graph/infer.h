@@ -16,14 +16,28 @@ struct DimType {
   std::vector<Dim> shape;
 };
 
+/// Why two sizes must be equal.
+enum class SizeRule : std::uint8_t {
+  equal,
+  broadcast,  ///< they would not have to be if one of them were known to be 1
+};
+
+/// The op that a message about a node names: what the user asked for at its place, else its own.
+inline std::string_view title_of(const Loc& loc, std::string_view op) {
+  return loc.op.empty() ? op : loc.op;
+}
+
+/// The place of nodes that stand for `node` or derive from it: they speak in its name.
+Loc place_of(const Node& node);
+
 /// What an op's type rule reads and writes. The rule is written once; it runs when the user builds
 /// a node (sizes are numbers or unknown) and when the compiler works out sizes (numbers or terms).
 class Infer {
  public:
   /// Gives the value of an integer scalar, or an unknown Dim.
   using ValueOf = std::function<Dim(const Variable&)>;
-  /// Takes an equality that must hold in each call.
-  using Require = std::function<void(Dim, Dim, std::string)>;
+  /// Takes an equality that must hold in each call, and what to say where it does not.
+  using Require = std::function<void(Dim, Dim, std::string message, SizeRule)>;
 
   Infer(const OpDef& op, std::span<const Variable> inputs, const Attrs& attrs, const Loc& loc,
         std::vector<DimType> types, ValueOf value_of = {}, Require require = {});
@@ -40,8 +54,9 @@ class Infer {
   /// Result sizes of NumPy broadcasting over all inputs (aligned at the right). A size known to be
   /// 1 broadcasts; an unknown size does not: in a call it must equal the others.
   std::vector<Dim> broadcast() const;
-  /// Two sizes that must be equal; gives the better known one. `what` completes "[op] ...".
-  Dim equal(Dim a, Dim b, const std::string& what) const;
+  /// Two sizes that must be equal; gives the better known one. `what` completes "[op] ..."; {a} and
+  /// {b} in it stand for the sizes, which otherwise follow it.
+  Dim equal(Dim a, Dim b, const std::string& what, SizeRule rule = SizeRule::equal) const;
 
   /// Throws a GraphError: "[op] message", the operands' types and the user's line.
   [[noreturn]] void fail(const std::string& message) const;

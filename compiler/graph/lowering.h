@@ -27,6 +27,9 @@ Position operator-(Position a, Dim b);
 /// a times a size; `by_value` is the size as an int64 value, used when `a` has a computed part.
 Position scaled(Position a, Dim by, kernel::Expr by_value);
 
+/// For the checks of a node's kernel.
+kernel::CheckPlace check_place(const Node& node);
+
 /// What a loops op sees while one element of its output becomes kernel code.
 class Lowering {
  public:

@@ -222,12 +222,28 @@ Variable make_shared_node(std::shared_ptr<SharedState> state, Type type, std::st
   return variable;
 }
 
-Variable make_scalar(DType dtype, const LiteralValue& value, const Loc& loc) {
-  try {
-    return make_constant(Array::full({}, value, dtype), loc);
-  } catch (const UserError& error) {
-    throw GraphError(fmt::format("{} ({})", error.what(), to_text(loc)));
+namespace {
+
+std::string digits_of(const LiteralValue& value) {
+  if (is_float(value.kind)) return fmt::format("{}", value.real);
+  if (value.kind == DType::uint64) {
+    return fmt::format("{}", static_cast<std::uint64_t>(value.integer));
   }
+  return fmt::format("{}", value.integer);
+}
+
+}  // namespace
+
+Variable make_scalar(DType dtype, const LiteralValue& value, const Loc& loc) {
+  Array array;
+  try {
+    array = Array::full({}, value, dtype);
+  } catch (const UserError&) {
+    throw GraphError(fmt::format("[{}] the number {} does not fit {}; at {}",
+                                 title_of(loc, "constant"), digits_of(value), name_of(dtype),
+                                 to_text(loc)));
+  }
+  return make_constant(array, loc);
 }
 
 Variable Operand::variable() const {
@@ -257,10 +273,10 @@ DType literal_dtype(std::string_view op, const Operand& operand, DType other) {
                          : other == DType::float32  ? 3.4028235677973366e38
                                                     : std::numeric_limits<double>::infinity();
     if (std::isfinite(value.real) && std::abs(value.real) >= limit) {
-      throw GraphError(
-          fmt::format("[{}] the literal {} is too large for {}: cast the operand or "
-                      "write a smaller number; at {}",
-                      op, value.real, name_of(other), to_text(operand.loc())));
+      throw GraphError(fmt::format(
+          "[{}] the literal {} is too large for {}: cast the operand or "
+          "write a smaller number; at {}",
+          title_of(operand.loc(), op), digits_of(value), name_of(other), to_text(operand.loc())));
     }
     return other;
   }
@@ -277,10 +293,10 @@ DType literal_dtype(std::string_view op, const Operand& operand, DType other) {
     fits = value.kind != DType::uint64 && value.real >= -top && (bits == 64 || value.real < top);
   }
   if (!fits) {
-    throw GraphError(
-        fmt::format("[{}] the literal {} does not fit {}: cast the operand to a wider "
-                    "dtype first, for instance x.astype(DType::int64); at {}",
-                    op, value.integer, name_of(other), to_text(operand.loc())));
+    throw GraphError(fmt::format(
+        "[{}] the literal {} does not fit {}: cast the operand to a wider "
+        "dtype first, for instance x.astype(DType::int64); at {}",
+        title_of(operand.loc(), op), digits_of(value), name_of(other), to_text(operand.loc())));
   }
   return other;
 }

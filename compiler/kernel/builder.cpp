@@ -258,13 +258,14 @@ int Builder::local(DType dtype, Expr size) {
   return node.index;
 }
 
-void Builder::check(Expr ok, std::string message, Expr value, Expr bound) {
+void Builder::check(Expr ok, std::string message, Expr value, Expr bound, CheckPlace place) {
   Node node = leaf(Op::check, DType::boolean);
   node.index = static_cast<std::int32_t>(kernel_.checks.size());
   node.in[0] = ok.id;
   node.in[1] = value.id;
   node.in[2] = bound.id;
   kernel_.checks.push_back(std::move(message));
+  kernel_.places.push_back(std::move(place));
   add(node, Place::here);
 }
 

@@ -59,7 +59,7 @@ class Builder {
              bool streaming = false);
   void scatter(int buffer, Expr index, Expr value, Expr mask = {});
   int local(DType dtype, Expr size);
-  void check(Expr ok, std::string message, Expr value, Expr bound);
+  void check(Expr ok, std::string message, Expr value, Expr bound, CheckPlace place = {});
   /// From here on every access to the buffer is checked against its number of elements, and one
   /// that fails is not made. For the flag check_bounds; block-local arrays follow when any buffer
   /// is bounded.

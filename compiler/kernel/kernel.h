@@ -167,6 +167,13 @@ struct Buffer {
 
 using Region = std::vector<Id>;
 
+/// What a check guards, in the user's words. Not part of the kernel's text: kernels that differ in
+/// this alone are one.
+struct CheckPlace {
+  std::string op;
+  std::string line;  ///< "file.cpp:12"
+};
+
 struct Kernel {
   std::string name;  ///< a hash of the text, set by set_name
   std::vector<Node> nodes;
@@ -179,6 +186,7 @@ struct Kernel {
                          ///< multiple, into one block of its own
   std::vector<std::string> names;   ///< functions used by `call`
   std::vector<std::string> checks;  ///< message of each check id; {value}, {bound} are filled in
+  std::vector<CheckPlace> places;   ///< of each check id; empty when none was given
 
   int arguments() const;  ///< how many buffers are arguments
 };

@@ -23,8 +23,8 @@ constexpr std::size_t kModuleKernels = 16;
 
 class PlanBuilder {
  public:
-  PlanBuilder(const FunctionGraph& function, const CompileContext& context)
-      : function_(function), context_(context) {}
+  PlanBuilder(const FunctionGraph& function, const CompileContext& context, const Graph* written)
+      : function_(function), context_(context), written_(written) {}
 
   Plan run();
 
@@ -54,6 +54,7 @@ class PlanBuilder {
 
   const FunctionGraph& function_;
   const CompileContext& context_;
+  const Graph* const written_;
   Plan plan_;
   std::unique_ptr<Shapes> shapes_;
   std::unordered_map<const Node*, int> input_number_;
@@ -241,6 +242,12 @@ void PlanBuilder::add_kernels(const Group& group, Step step) {
       if (!launch.packed.is(-1)) mine.packed = plan_.dims.ref(launch.packed);
     }
     mine.shares.assign(launch.shares.begin(), launch.shares.end());
+    for (std::size_t k = 0; k < launch.kernel.places.size(); ++k) {
+      const auto& [op, line] = launch.kernel.places[k];
+      const std::string& message = launch.kernel.checks[k];
+      mine.checks.push_back(op.empty() ? message
+                                       : fmt::format("[{}] {}; at {}", op, message, line));
+    }
     const bool streams = group.kind == GroupKind::map || group.kind == GroupKind::row;
     mine.kernel = kernel_number(std::move(launch.kernel), step.context, streams);
     add_step(std::move(mine));
@@ -351,7 +358,7 @@ Plan PlanBuilder::run() {
   add_inputs();
   const std::vector<Variable> used = shareds();
   for (const Variable& v : used) plan_.shareds.push_back(v.node()->shared);
-  shapes_ = std::make_unique<Shapes>(function_.graph, used, plan_.dims);
+  shapes_ = std::make_unique<Shapes>(function_.graph, used, plan_.dims, written_);
   for (const Node* node : function_.graph.order()) {
     if (!node->shared) continue;
     for (std::size_t i = 0; i < used.size(); ++i) {
@@ -401,8 +408,8 @@ Plan PlanBuilder::run() {
 
 }  // namespace
 
-Plan make_plan(const FunctionGraph& function, const CompileContext& context) {
-  return PlanBuilder(function, context).run();
+Plan make_plan(const FunctionGraph& function, const CompileContext& context, const Graph* written) {
+  return PlanBuilder(function, context, written).run();
 }
 
 }  // namespace croton

@@ -74,9 +74,9 @@ class Placer {
   void implicit(const Variable& v, const std::string* to, const Node& user) const {
     const ImplicitTransfer policy = config_.implicit_transfer();
     if (policy == ImplicitTransfer::allow) return;
-    const std::string message = "[" + user.op->name + "] an operand lives on context '" +
-                                v.context() + "' and the op runs on '" + *to +
-                                "': write .transfer(\"" + *to +
+    const std::string message = "[" + std::string(title_of(user.loc, user.op->name)) +
+                                "] an operand lives on context '" + v.context() +
+                                "' and the op runs on '" + *to + "': write .transfer(\"" + *to +
                                 "\") or set implicit_transfer=allow; at " + to_text(user.loc);
     if (policy == ImplicitTransfer::raise) throw GraphError(message);
     log_warning(message);

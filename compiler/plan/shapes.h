@@ -16,7 +16,10 @@ class Shapes {
  public:
   /// Works out all sizes. Shared variables are numbered after the inputs in the terms of `dims`, in
   /// the order of `shareds`. GraphError where sizes clash, or depend on a value that is computed.
-  Shapes(const Graph& graph, std::span<const Variable> shareds, DimTable& dims);
+  /// What must be equal is first asked of `written`, the graph that the user wrote, when there is
+  /// one: so it does not depend on rewrites, and is said of the ops that the user knows.
+  Shapes(const Graph& graph, std::span<const Variable> shareds, DimTable& dims,
+         const Graph* written = nullptr);
 
   const std::vector<DimType>& of(const Node* node) const { return types_.at(node); }
   const DimType& of(const Variable& v) const { return of(v.node())[v.output()]; }
@@ -27,7 +30,12 @@ class Shapes {
   std::vector<PlanCheck> checks() const { return checks_; }
 
  private:
-  void infer_all(const Graph& graph);
+  /// Whether all sizes of the graph are to be found, or only what must be equal.
+  enum class Sweep : std::uint8_t { sizes, equalities };
+  void infer_all(const Graph& graph, Sweep sweep);
+  void infer_node(const Node& node, Sweep sweep);
+  void require(PlanCheck check);
+  std::vector<DimType> leaf_type(const Node& node);
   Dim value_of(const Variable& v);
   Dim compute_value(const Variable& v);
 
@@ -36,7 +44,6 @@ class Shapes {
   std::unordered_map<const Node*, std::vector<DimType>> types_;
   VariableMap<Dim> values_;
   std::vector<PlanCheck> checks_;
-  bool collect_ = false;
 };
 
 }  // namespace croton

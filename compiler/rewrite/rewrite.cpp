@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "compiler/graph/op.h"
 #include "compiler/rewrite/selection.h"
@@ -249,6 +250,26 @@ void Rewriter::adopt(const Variable& value, std::uint64_t since, const Node& nod
   }
 }
 
+namespace {
+
+/// The place of a node that stands for part of what `node` gave: that of the node of the same op
+/// below, which it takes the part of, or else that of `node`.
+Loc place_below(const OpDef& op, const Node& node) {
+  constexpr std::size_t kNearby = 12;
+  if (op.form != OpForm::loops && op.form != OpForm::library) return place_of(node);
+  std::array<const Node*, kNearby> nearby{&node};
+  std::size_t count = 1;
+  for (std::size_t k = 0; k < count; ++k) {
+    if (nearby[k]->op == &op) return place_of(*nearby[k]);
+    for (const Variable& input : nearby[k]->inputs) {
+      if (count < kNearby) nearby[count++] = input.node();
+    }
+  }
+  return place_of(node);
+}
+
+}  // namespace
+
 std::vector<const Node*> stand_for(const Variable& value, std::uint64_t since, const Node& node) {
   std::vector<const Node*> todo{value.node()};
   std::vector<const Node*> made;  // few
@@ -258,7 +279,7 @@ std::vector<const Node*> stand_for(const Variable& value, std::uint64_t since, c
     if (next->id < since || std::find(made.begin(), made.end(), next) != made.end()) continue;
     made.push_back(next);
     Node* fresh = const_cast<Node*>(next);
-    fresh->loc = node.loc;
+    fresh->loc = place_below(*fresh->op, node);
     // Leaves are everywhere, and a transfer says itself where it goes.
     if (fresh->op->form != OpForm::leaf && fresh->op->form != OpForm::move) {
       fresh->context = node.context;

@@ -127,8 +127,9 @@ TEST_CASE("a label out of range is an error of the call", "[ops][nn][conformance
     const std::string text = std::to_string(label);
     for (const Function* function : {&f, &slope}) {
       CHECK_THROWS_AS(batch.run(*function), CallError);
-      CHECK_THROWS_WITH(batch.run(*function),
-                        Contains("[pick] label " + text + " is out of range") && Contains("< 11"));
+      CHECK_THROWS_WITH(batch.run(*function), Contains("[cross_entropy_from_logits] label " + text +
+                                                       " is out of range") &&
+                                                  Contains("< 11"));
     }
   }
   batch.labels_array() = right;

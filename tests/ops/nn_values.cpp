@@ -245,7 +245,7 @@ TEST_CASE("errors of functions for neural networks", "[ops][nn]") {
   CHECK_THAT(graph_error_of([&] { layer_norm(x, x, 0); }),
              Contains("[layer_norm] gamma must be a vector"));
   CHECK_THAT(graph_error_of([&] { layer_norm(x, input(DType::float32, {5}), 0); }),
-             Contains("[mul]") && Contains("5"));
+             Contains("[layer_norm] sizes of operands") && Contains("5"));
 
   const Variable picked = pick(x, labels);
   const VariableMap<Array> at{{x, Array::zeros({3, 4}, DType::float32)}, {labels, Array{0, 4, 1}}};

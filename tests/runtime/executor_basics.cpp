@@ -131,7 +131,9 @@ TEST_CASE("arguments that do not fit are named") {
         }) == "[sum] argument 1 (\"y\") holds no value: got a default-constructed Array");
   CHECK(message_of([&] {
           run1(f, {floats({1, 2}), floats({1, 2, 3})});
-        }) == "[add] sizes differ along axis 0: got 2 and 3");
+        }) ==
+        "[add] sizes differ along axis 0: got 2 and 3; axis 0 of argument 0 (\"x\") is 2, "
+        "axis 0 of argument 1 (\"y\") is 3");
   CHECK(run1(f, {floats({1}), floats({2})}).item<float>() == 3);
 }
 

@@ -22,7 +22,20 @@ class Node;
 class Index;
 class Variable;
 
-using Loc = std::source_location;
+/// A place in the user's program, and the op that was asked for there in the user's words, where
+/// library code builds nodes of other ops for it.
+struct Loc : std::source_location {
+  constexpr Loc() = default;
+  constexpr Loc(const std::source_location& line) : std::source_location(line) {}
+  /// The place for nodes that the library makes for `name` (permanent text). A function that is
+  /// itself part of another keeps the name of the outer one.
+  constexpr Loc named(std::string_view name) const {
+    Loc loc = *this;
+    if (loc.op.empty()) loc.op = name;
+    return loc;
+  }
+  std::string_view op;
+};
 
 struct None {};
 /// "Not given": an open bound of a Slice, all axes of a reduction.
@@ -37,6 +50,7 @@ struct Ellipsis {};
 inline constexpr Ellipsis ellipsis{};
 
 struct ReduceOptions;
+struct VarOptions;
 struct Axis;
 class Sizes;
 
@@ -72,6 +86,8 @@ class CROTON_API Variable {
   Variable operator()(Index a, Index b, Index c, Index d) const;
   Variable operator()(Index a, Index b, Index c, Index d, Index e) const;
   Variable operator()(Index a, Index b, Index c, Index d, Index e, Index f) const;
+  Variable operator()(Index a, Index b, Index c, Index d, Index e, Index f, Index g) const;
+  Variable operator()(Index a, Index b, Index c, Index d, Index e, Index f, Index g, Index h) const;
 
   /// The sizes as an int64 vector.
   Variable shape(Loc loc = Loc::current()) const;
@@ -100,12 +116,20 @@ class CROTON_API Variable {
   Variable max(Loc loc = Loc::current()) const;
   Variable min(const Axis& axis, Loc loc = Loc::current()) const;
   Variable min(Loc loc = Loc::current()) const;
+  Variable var(const Axis& axis, const VarOptions& options, Loc loc = Loc::current()) const;
+  Variable var(const Axis& axis, Loc loc = Loc::current()) const;
+  Variable var(Loc loc = Loc::current()) const;
   Variable argmax(const Axis& axis, Loc loc = Loc::current()) const;
   Variable argmax(Loc loc = Loc::current()) const;
   Variable reshape(const Sizes& sizes, Loc loc = Loc::current()) const;
   Variable flatten(Loc loc = Loc::current()) const;
   /// New order of axes; -1 (`newaxis` in words) inserts an axis of size 1.
   Variable dimshuffle(const std::vector<int>& order, Loc loc = Loc::current()) const;
+  /// The standard deviation; for programs that say `using namespace croton`, where a bare `std(x)`
+  /// would be ambiguous with the namespace std.
+  Variable std(const Axis& axis, const VarOptions& options, Loc loc = Loc::current()) const;
+  Variable std(const Axis& axis, Loc loc = Loc::current()) const;
+  Variable std(Loc loc = Loc::current()) const;
 
   // For the library itself.
   friend void release(const Node* node);
@@ -145,6 +169,13 @@ class CROTON_API Operand {
   bool is_literal() const { return std::holds_alternative<LiteralValue>(value_); }
   const LiteralValue& literal() const { return std::get<LiteralValue>(value_); }
   const Loc& loc() const { return loc_; }
+
+  /// The same, given to an op that the library builds others for; see Loc::named.
+  Operand named(std::string_view op) const {
+    Operand operand = *this;
+    operand.loc_ = loc_.named(op);
+    return operand;
+  }
 
   /// The symbolic value; an array becomes a constant, a literal one of its natural dtype
   /// (bool, int64, floatX).

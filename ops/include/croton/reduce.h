@@ -50,7 +50,8 @@ CROTON_API Variable argmin(const Operand& x, const Axis& axis = none, bool keepd
 /// The mean squared distance from the mean, in two passes; dtypes as for `mean`. The divisor is
 /// the number of elements reduced over minus `ddof`.
 CROTON_API Variable var(const Operand& x, const Axis& axis = none, const VarOptions& options = {});
-/// The square root of `var`.
+/// The square root of `var`. Below `using namespace croton` write croton::std(x) or x.std(): C++
+/// takes a bare `std` for the namespace.
 CROTON_API Variable std(const Operand& x, const Axis& axis = none, const VarOptions& options = {});
 
 }  // namespace croton
