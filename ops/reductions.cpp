@@ -132,20 +132,36 @@ Variable count(const Reduction& r, DType dtype) {
                  r.loc);
 }
 
-/// dtype of a mean, and that of its computation.
-DType mean_dtype(std::string_view op, DType from, std::optional<DType> wanted, const Loc& loc) {
-  if (wanted && !is_float(*wanted)) {
-    graph_error(op, fmt::format("dtype must be a float: got {}; cast the result", name_of(*wanted)),
-                loc);
-  }
-  return wanted ? *wanted : is_float(from) ? from : build_settings().float_x;
-}
+/// A mean under way: the operand in the dtype of the computation, and what the sum is divided by.
+struct Average : Reduction {
+  DType result;
+  Variable number;
 
-DType mean_accumulator(DType from, DType result) {
-  // Integers are summed in float64, which holds them exactly up to 2^53.
-  if (!is_float(from)) return DType::float64;
-  return is_narrow(result) ? DType::float32 : result;
-}
+  template <class Options>
+  Average(std::string_view name, const Operand& operand, const Axis& axis, const Options& options)
+      : Reduction(name, operand, axis, options.keepdims, options.where),
+        result(options.dtype         ? *options.dtype
+               : is_float(x.dtype()) ? x.dtype()
+                                     : build_settings().float_x) {
+    if (!is_float(result)) {
+      graph_error(
+          op, fmt::format("dtype must be a float: got {}; cast the result", name_of(result)), loc);
+    }
+    // Integers are summed in float64, which holds them exactly up to 2^53.
+    const DType work = !is_float(x.dtype()) ? DType::float64
+                       : is_narrow(result)  ? DType::float32
+                                            : result;
+    x = cast_to(x, work, loc);
+    number = count(*this, work);
+    // Masked elements may be NaN, which must not reach the gradient.
+    fill(0);
+  }
+
+  Variable value() const {
+    const Variable total = sum_axes(x, axes, keepdims, loc);
+    return cast_to(true_divide(Operand(total, loc), number), result, loc);
+  }
+};
 
 }  // namespace
 
@@ -173,36 +189,20 @@ Variable all(const Operand& x, const Axis& axis, const ReduceOptions& options) {
   return logic("all", x, axis, options, 1);
 }
 
-Variable mean(const Operand& operand, const Axis& axis, const ReduceOptions& options) {
-  Reduction r("mean", operand, axis, options.keepdims, options.where);
-  const DType from = r.x.dtype();
-  const DType result = mean_dtype(r.op, from, options.dtype, r.loc);
-  const DType work = mean_accumulator(from, result);
-  r.x = cast_to(r.x, work, r.loc);
-  const Variable number = count(r, work);
-  r.fill(0);
-  const Variable total = sum_axes(r.x, r.axes, r.keepdims, r.loc);
-  return cast_to(true_divide(Operand(total, r.loc), number), result, r.loc);
+Variable mean(const Operand& x, const Axis& axis, const ReduceOptions& options) {
+  return Average("mean", x, axis, options).value();
 }
 
 Variable var(const Operand& operand, const Axis& axis, const VarOptions& options) {
-  Reduction r("var", operand, axis, options.keepdims, options.where);
-  const DType from = r.x.dtype();
-  const DType result = mean_dtype(r.op, from, options.dtype, r.loc);
-  const DType work = mean_accumulator(from, result);
-  r.x = cast_to(r.x, work, r.loc);
-  Variable number = count(r, work);
-  // Masked elements may be NaN, which must not reach the gradient.
-  r.fill(0);
-  const Operand x(r.x, r.loc);
-  const Variable centre = mean(x, r.axes, {.keepdims = true, .where = r.mask});
-  r.x = square(Operand(sub(x, centre), r.loc));
-  r.fill(0);
-  const Variable total = sum_axes(r.x, r.axes, r.keepdims, r.loc);
+  Average a("var", operand, axis, options);
+  const Operand x(a.x, a.loc);
+  const Variable centre = mean(x, a.axes, {.keepdims = true, .where = a.mask});
+  a.x = square(Operand(sub(x, centre), a.loc));
+  a.fill(0);
   if (options.ddof != 0) {
-    number = sub(Operand(number, r.loc), scalar_like(number, options.ddof, r.loc));
+    a.number = sub(Operand(a.number, a.loc), scalar_like(a.number, options.ddof, a.loc));
   }
-  return cast_to(true_divide(Operand(total, r.loc), number), result, r.loc);
+  return a.value();
 }
 
 Variable std(const Operand& x, const Axis& axis, const VarOptions& options) {

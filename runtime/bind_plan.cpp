@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 #include <thread>
 
 #include "croton/error.h"
 #include "runtime/array_access.h"
+#include "runtime/log.h"
 #include "runtime/parallel.h"
 #include "runtime/shared_state.h"
 
@@ -101,11 +103,23 @@ void load_modules(BoundPlan& bound) {
   };
   std::exception_ptr here, there;
   std::thread helper;
-  if (now.size() > 1 && available_cores() > 1) helper = std::thread(work, std::ref(there));
+  try {
+    if (now.size() > 1 && available_cores() > 1) helper = std::thread(work, std::ref(there));
+  } catch (const std::system_error&) {
+    // No more threads to be had: this one does it all.
+  }
   work(here);
   if (helper.joinable()) helper.join();
   if (here) std::rethrow_exception(here);
   if (there) std::rethrow_exception(there);
+}
+
+/// Zeros that look like results are worth a word, once.
+void warn_of_pretence(const Context& context) {
+  static std::atomic<bool> said{false};
+  if (!context.device().pretends() || said.exchange(true)) return;
+  log_warning("context '" + std::string(context.name()) + "' is on the device " +
+              context.device().name() + ", which computes nothing: results there are zeros");
 }
 
 }  // namespace
@@ -142,6 +156,7 @@ std::unique_ptr<BoundPlan> bind_plan(Runtime& runtime, Plan plan, const Config& 
   bound->replays = config.cuda_graphs();
   for (const std::string& name : bound->plan.contexts) {
     bound->contexts.push_back(&runtime.context(name));
+    warn_of_pretence(*bound->contexts.back());
   }
   find_keys(*bound);
   place_inputs(*bound);

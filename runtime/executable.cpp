@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <utility>
 
 #include "croton/error.h"
 #include "runtime/arguments.h"
@@ -223,11 +224,11 @@ void Executable::Impl::run(std::span<const Array> arguments, std::span<Array> re
       if (frame != nullptr) impl.give_back(frame);
     }
   };
-  Frame* frame = latest.exchange(nullptr, std::memory_order_acquire);
   thread_local std::vector<Array> placed;  // likewise; empty between calls
-  Guard guard{*this, placed, nullptr};
+  Guard guard{*this, placed, latest.exchange(nullptr, std::memory_order_acquire)};
+  Frame*& frame = guard.frame;
   if (frame == nullptr || !matches(*frame, arguments)) {
-    if (frame != nullptr) put_idle(frame);
+    if (frame != nullptr) put_idle(std::exchange(frame, nullptr));
     check_arguments(*bound, arguments);
     int copied = 0;
     placed_arguments(*bound, arguments, copied, placed);
@@ -238,7 +239,6 @@ void Executable::Impl::run(std::span<const Array> arguments, std::span<Array> re
       copied_arguments += copied;
     }
   }
-  guard.frame = frame;
   frame->prepare(arguments);
   frame->execute(runtime->post_mutex_);
   for (std::size_t o = 0; o < results.size(); ++o) {

@@ -29,10 +29,9 @@ class Frame::Segment final : public Job {
       frame_.run_segment(context_);
     } catch (...) {
       frame_.fail();
+      frame_.release_waiters(context_);
     }
-    // The last touch: once the lock is free again the frame may belong to another call.
-    const std::lock_guard hold(frame_.mutex_);
-    if (--frame_.running_ == 0) frame_.ended_.notify_one();
+    frame_.leave();
   }
 
  private:
@@ -264,6 +263,21 @@ void Frame::await(std::int32_t step) const {
   while (signal.load(std::memory_order_acquire) == 0) signal.wait(0, std::memory_order_acquire);
 }
 
+/// Whoever waits for steps of a context that will not run must go on and find out.
+void Frame::release_waiters(std::int32_t context) noexcept {
+  for (const SpecialisedStep& step : plan.steps) {
+    if (step.context != context || !step.signals) continue;
+    signals_[at(step.index)].store(1, std::memory_order_release);
+    signals_[at(step.index)].notify_all();
+  }
+}
+
+void Frame::leave() noexcept {
+  // The last touch: once the lock is free again the frame may belong to another call.
+  const std::lock_guard hold(mutex_);
+  if (--running_ == 0) ended_.notify_one();
+}
+
 void Frame::fail() noexcept {
   const std::lock_guard hold(mutex_);
   if (!failure_) failure_ = std::current_exception();
@@ -334,8 +348,19 @@ void Frame::run_on_workers(std::mutex& post_mutex) {
   {
     // All workers must see the calls in one order, or two calls could wait for each other.
     const std::lock_guard hold(post_mutex);
-    for (const auto& segment : segments_)
-      bound.contexts[at(segment->context())]->post(segment.get());
+    std::size_t posted = 0;
+    try {
+      for (; posted < segments_.size(); ++posted) {
+        Segment& segment = *segments_[posted];
+        bound.contexts[at(segment.context())]->post(&segment);
+      }
+    } catch (...) {  // no thread for a worker
+      fail();
+      for (; posted < segments_.size(); ++posted) {
+        release_waiters(segments_[posted]->context());
+        leave();
+      }
+    }
   }
   {
     std::unique_lock hold(mutex_);

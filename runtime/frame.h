@@ -55,6 +55,8 @@ struct Frame {
   void run_segment(std::int32_t context);
   void await(std::int32_t step) const;
   void fail() noexcept;
+  void release_waiters(std::int32_t context) noexcept;
+  void leave() noexcept;
   void check_errors();
   [[noreturn]] void throw_check(std::int32_t group) const;
 

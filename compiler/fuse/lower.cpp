@@ -344,52 +344,36 @@ Expr GroupLowering::read(const Variable& v, const std::vector<Position>& positio
   }
   const int buffer = buffers_.at(v);
   if (!sum.affine()) return b.gather(buffer, value(sum), mask);
-  Expr base = size(sum.offset);
-  Expr stride = b.i64(0);
-  for (std::size_t i = 0; i < loops_.size(); ++i) {
-    const int inner = loops_[i].axes.back();
-    for (const auto& [axis, coefficient] : sum.terms) {
-      if (axis != inner) continue;
-      const bool lane = static_cast<int>(i) == lane_loop_;
-      base = base + (lane ? lane_start_ : counters_[i]) * size(coefficient);
-      if (lane) stride = size(coefficient);
-    }
-  }
-  return b.load(buffer, base, stride, mask);
+  const Address from = address(sum);
+  return b.load(buffer, from.base, from.stride, mask);
 }
 
 void GroupLowering::store(const Variable& v, Expr value) {
   store_at(buffers_.at(v), linear(v, position_of(v.node())), value);
 }
 
-void GroupLowering::store_at(int buffer, const Position& linear, Expr value) {
-  Expr base = size(linear.offset);
-  Expr stride = b.i64(0);
+GroupLowering::Address GroupLowering::address(const Position& linear) {
+  Address to{size(linear.offset), b.i64(0)};
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     for (const auto& [axis, coefficient] : linear.terms) {
       if (axis != loops_[i].axes.back()) continue;
       const bool lane = static_cast<int>(i) == lane_loop_;
-      base = base + (lane ? lane_start_ : counters_[i]) * size(coefficient);
-      if (lane) stride = size(coefficient);
+      to.base = to.base + (lane ? lane_start_ : counters_[i]) * size(coefficient);
+      if (lane) to.stride = size(coefficient);
     }
   }
-  if (linear.computed) base = base + linear.computed;
-  b.store(buffer, base, stride, value);
+  if (linear.computed) to.base = to.base + linear.computed;
+  return to;
+}
+
+void GroupLowering::store_at(int buffer, const Position& linear, Expr value) {
+  const Address to = address(linear);
+  b.store(buffer, to.base, to.stride, value);
 }
 
 Expr GroupLowering::load_at(int buffer, DType, const Position& linear) {
-  Expr base = size(linear.offset);
-  Expr stride = b.i64(0);
-  for (std::size_t i = 0; i < loops_.size(); ++i) {
-    for (const auto& [axis, coefficient] : linear.terms) {
-      if (axis != loops_[i].axes.back()) continue;
-      const bool lane = static_cast<int>(i) == lane_loop_;
-      base = base + (lane ? lane_start_ : counters_[i]) * size(coefficient);
-      if (lane) stride = size(coefficient);
-    }
-  }
-  if (linear.computed) base = base + linear.computed;
-  return b.load(buffer, base, stride);
+  const Address from = address(linear);
+  return b.load(buffer, from.base, from.stride);
 }
 
 void GroupLowering::hoist(const std::vector<bool>& running) {

@@ -102,6 +102,12 @@ class GroupLowering {
     int buffer;
     Position linear;
   };
+  /// Where the lanes of an access start, and how far they are apart.
+  struct Address {
+    kernel::Expr base;
+    kernel::Expr stride;
+  };
+  Address address(const Position& linear);
   kernel::Expr compute(const Node* node, const std::vector<Position>& position, kernel::Expr mask);
   kernel::Expr read(const Variable& v, const std::vector<Position>& position, kernel::Expr mask);
   kernel::Expr value(const Position& position);

@@ -140,6 +140,7 @@ TEST_CASE("an input may be wanted on several contexts") {
     again.context = 1;
     b.plan.slots.push_back(again);
     const auto x1 = static_cast<std::int32_t>(b.plan.slots.size() - 1);
+    b.plan.slots.push_back(again);  // and once more there
     const Dim n = b.size(0, 0);
     const auto o0 = b.result(DType::float32, {n}, 0), o1 = b.result(DType::float32, {n}, 1);
     b.launch(b.kernel("plus_one", {}, 0), {o0, x0}, n, 1, 0);
@@ -148,7 +149,10 @@ TEST_CASE("an input may be wanted on several contexts") {
     const Executable f(machine.runtime, std::move(b.plan), Config());
     std::vector<Array> r(2);
     for (const std::int64_t size : {3, 5, 3}) {
+      machine.gpu->uploads = 0;
       f.run(std::vector<Array>{ones(size)}, r);
+      // One copy a context and call.
+      CHECK(machine.gpu->uploads == (std::string(map).find("cuda") == std::string::npos ? 0 : 2));
       CHECK(r[0].to_host().to_vector<float>() == std::vector<float>(std::size_t(size), 2));
       CHECK(r[1].to_host().to_vector<float>() == std::vector<float>(std::size_t(size), 2));
     }
@@ -255,4 +259,35 @@ TEST_CASE("a failure on one context ends the call, drains the others and changes
     CHECK(get_value(*w).to_vector<float>() == std::vector<float>{1, 1, 1, 1});
   }
   CHECK(f.statistics().frames == 1);
+}
+
+TEST_CASE("a queue that is lost between steps ends the call for all contexts") {
+  FakeMachine machine(no_cache("contexts=dev0->cuda0;dev1->cuda1"));
+  const Executable f(machine.runtime, ping_pong("f", 6), Config());
+  Array r;
+  f.run(std::vector<Array>{ones(4)}, {&r, 1});
+  machine.gpu->lost = true;
+  for (int i = 0; i < 3; ++i) {
+    machine.gpu->drained = 0;
+    CHECK_THROWS_WITH(f.run(std::vector<Array>{ones(4)}, {&r, 1}), "the queue was lost");
+    CHECK(machine.gpu->drained == 2);
+  }
+  machine.gpu->lost = false;
+  f.run(std::vector<Array>{ones(4)}, {&r, 1});
+  CHECK(r.to_host().to_vector<float>() == std::vector<float>{7, 7, 7, 7});
+  CHECK(f.statistics().frames == 1);
+}
+
+TEST_CASE("a failure drains the queue of the only context") {
+  FakeMachine machine(no_cache("contexts=dev0->cuda0"));
+  PlanBuilder b("f", {"dev0"});
+  const auto x = b.input("x", DType::float32, {4});
+  const auto t = b.temporary(DType::float32, {4}), out = b.result(DType::float32, {4});
+  b.launch(b.kernel("plus_one"), {t, x}, 4);
+  b.library("failing", {}, {out, t});
+  b.plan.outputs = {out};
+  const Executable f(machine.runtime, std::move(b.plan), Config());
+  Array r;
+  CHECK_THROWS_WITH(f.run(std::vector<Array>{ones(4)}, {&r, 1}), "the library failed");
+  CHECK(machine.gpu->drained == 1);
 }

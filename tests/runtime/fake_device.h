@@ -29,7 +29,10 @@ struct FakeState {
   std::atomic<std::int64_t> limit{std::int64_t{1} << 40};
   std::atomic<std::int64_t> used{0};
   std::atomic<int> copies{0};
+  std::atomic<int> uploads{0};
   std::atomic<int> synchronised{0};
+  std::atomic<int> drained{0};
+  std::atomic<bool> lost{false};  ///< events cannot be recorded
   bool host_memory = true;
 };
 
@@ -69,7 +72,12 @@ class FakeQueue final : public Queue {
     std::memcpy(target, source, bytes);
   }
   void zero(void* target, std::size_t bytes) override { std::memset(target, 0, bytes); }
+  std::unique_ptr<Event> record() override {
+    if (state_.lost) throw DeviceError("the queue was lost");
+    return nullptr;
+  }
   void synchronize() override { ++state_.synchronised; }
+  void drain() noexcept override { ++state_.drained; }
 
  private:
   FakeState& state_;
@@ -115,6 +123,7 @@ class FakeDevice final : public Device {
   std::int64_t free_bytes() const override { return state_->limit - state_->used; }
   void upload(void* target, const void* source, std::size_t bytes) override {
     ++state_->copies;
+    ++state_->uploads;
     std::memcpy(target, source, bytes);
   }
   std::unique_ptr<Queue> new_queue() override { return std::make_unique<FakeQueue>(*state_); }
