@@ -267,6 +267,7 @@ PlanStatistics Executable::statistics() const {
   PlanStatistics s;
   if (impl_->last_made_or_used) s = impl_->last_made_or_used->statistics;
   s.calls = impl_->calls.load(std::memory_order_relaxed);
+  s.replays = impl_->bound->replayed.load(std::memory_order_relaxed);
   s.specialisations = impl_->specialisations;
   s.specialised = static_cast<std::int64_t>(impl_->specialised.size());
   s.frames = impl_->frames;

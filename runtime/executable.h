@@ -31,6 +31,7 @@ struct PlanStatistics {
   bool on_caller = false;         ///< runs on the thread of the caller
 
   std::int64_t calls = 0;
+  std::int64_t replays = 0;           ///< runs of steps that a recording replayed, so far
   std::int64_t specialisations = 0;   ///< plans prepared for a set of shapes, so far
   std::int64_t specialised = 0;       ///< of these, kept
   std::int64_t frames = 0;            ///< sets of working memory made so far

@@ -199,9 +199,10 @@ void Frame::run_replay(Replay& replay, Queue& queue) {
     memory.insert(memory.end(), operands, operands + slots);
     if (step.workspace >= 0) memory.push_back(table_[at(step.workspace)]);
   }
-  replay.run(queue, memory, [&] {
+  const bool replayed = replay.run(queue, memory, [&] {
     for (const std::int32_t s : replay.steps()) run_step(at(s), queue);
   });
+  if (replayed) bound.replayed.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Frame::begin_errors(std::int32_t context, Queue& queue) {

@@ -4,8 +4,8 @@
 
 namespace croton {
 
-void Replay::run(Queue& queue, std::span<void* const> memory, const std::function<void()>& launch) {
-  if (hopeless_) return launch();
+bool Replay::run(Queue& queue, std::span<void* const> memory, const std::function<void()>& launch) {
+  if (hopeless_) return launch(), false;
   const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) {
     return std::equal(memory.begin(), memory.end(), k.memory.begin(), k.memory.end());
   });
@@ -20,16 +20,17 @@ void Replay::run(Queue& queue, std::span<void* const> memory, const std::functio
     place->memory.assign(memory.begin(), memory.end());
     place->recording.reset();
     place->used = ++clock_;
-    return launch();
+    launch();
+    return false;
   }
   known->used = ++clock_;
   if (!known->recording) {
     known->recording = queue.capture(launch);
     hopeless_ = known->recording == nullptr;
-    if (hopeless_) return launch();
+    if (hopeless_) return launch(), false;
   }
   queue.replay(*known->recording);
-  ++replayed_;
+  return true;
 }
 
 }  // namespace croton

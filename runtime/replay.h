@@ -22,9 +22,8 @@ class Replay {
 
   /// Replays the recording for this memory, or runs `launch`, which queues the steps; the second
   /// time records them.
-  void run(Queue& queue, std::span<void* const> memory, const std::function<void()>& launch);
-
-  std::int64_t replayed() const { return replayed_; }
+  /// Gives whether it replayed.
+  bool run(Queue& queue, std::span<void* const> memory, const std::function<void()>& launch);
 
  private:
   static constexpr std::size_t kMost = 4;
@@ -37,7 +36,6 @@ class Replay {
   std::vector<std::int32_t> steps_;
   std::vector<Kept> kept_;
   std::uint64_t clock_ = 0;
-  std::int64_t replayed_ = 0;
   bool hopeless_ = false;  ///< the backend cannot record them
 };
 

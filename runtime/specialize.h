@@ -2,6 +2,7 @@
 // call only fills in the memory of its arguments and results.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -30,6 +31,7 @@ struct BoundPlan {
   KernelCache* cache = nullptr;
   std::string code_key;
   bool replays = true;  ///< the flag cuda_graphs
+  mutable std::atomic<std::int64_t> replayed{0};
 
   std::vector<bool> reads_value;  ///< inputs whose value is part of the key, and shareds after them
   std::vector<std::int32_t> keyed_shareds;  ///< shareds whose shape or value is part of the key

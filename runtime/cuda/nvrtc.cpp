@@ -2,9 +2,17 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <system_error>
 #include <utility>
 
 #include "croton/error.h"
@@ -46,6 +54,38 @@ std::string numbered(std::string_view source) {
     source.remove_prefix(std::min(source.size(), line.size() + 1));
   }
   return text;
+}
+
+/// The lines of a numbered text that the log names, as in "croton.cu(12): error", with neighbours.
+std::string blamed(std::string_view log, const std::string& name, std::string_view numbered_text) {
+  std::set<std::size_t> wanted;
+  const std::string mark = name + "(";
+  for (std::size_t at = log.find(mark); at != log.npos; at = log.find(mark, at + 1)) {
+    const auto line = static_cast<std::size_t>(std::atoi(log.data() + at + mark.size()));
+    for (std::size_t k = line > 2 ? line - 2 : 1; k <= line + 2; ++k) wanted.insert(k);
+    if (wanted.size() > 20) break;
+  }
+  std::string text;
+  std::size_t number = 1;
+  while (!numbered_text.empty()) {
+    const std::string_view line = numbered_text.substr(0, numbered_text.find('\n'));
+    if (wanted.contains(number++)) text.append(line).push_back('\n');
+    numbered_text.remove_prefix(std::min(numbered_text.size(), line.size() + 1));
+  }
+  return text;
+}
+
+/// Keeps all that belongs to a text which does not compile; gives the file, or why there is none.
+std::string save_report(const std::string& text) {
+  static std::atomic<int> count{0};
+  std::error_code error;
+  const auto folder = std::filesystem::temp_directory_path(error);
+  const std::string path =
+      (folder / fmt::format("croton-nvrtc-{}-{}.txt", getpid(), count++)).string();
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  return file ? path : "no file: " + path + " cannot be written";
 }
 
 // A program of NVRTC, destroyed at the end of the scope.
@@ -132,6 +172,7 @@ NvrtcModule Nvrtc::compile(const std::string& source, const std::string& name, N
                            std::span<const std::string_view> options) const {
   require_usable();
   Program program(symbols_);
+  std::vector<std::string> texts = {"--gpu-architecture=" + target.text()};
   const auto fail = [&](int result, const std::string& log) {
     const std::string head = fmt::format("[nvrtc] cannot compile {} for {} with NVRTC {}: {}", name,
                                          target.text(), version(), symbols_.error_string(result));
@@ -143,12 +184,15 @@ NvrtcModule Nvrtc::compile(const std::string& source, const std::string& name, N
                                     fmt::join(capabilities_, ", ")));
     }
     if (result == kOutOfMemory) throw OutOfMemory(head);
-    throw InternalError(fmt::format("{}\n{}\n{}", head, log, numbered(source)));
+    const std::string lines = numbered(source);
+    const std::string file = save_report(
+        fmt::format("{}\noptions: {}\n{}\n{}", head, fmt::join(texts, " "), log, lines));
+    throw InternalError(fmt::format("{}\n{}\n{}the whole text, the options and the log are in {}",
+                                    head, log.substr(0, 2000), blamed(log, name, lines), file));
   };
   int result = symbols_.create(&program.handle, source.c_str(), name.c_str(), 0, nullptr, nullptr);
   if (result != kSuccess) fail(result, "");
 
-  std::vector<std::string> texts = {"--gpu-architecture=" + target.text()};
   if (quick_) {
     texts.emplace_back("--minimal");            // 7 ms a program
     texts.emplace_back("--Ofast-compile=min");  // a quarter of the rest; code of the same size

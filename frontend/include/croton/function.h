@@ -130,6 +130,7 @@ struct FunctionStatistics {
   std::int64_t bytes_out = 0;  ///< of outputs and updates
   std::int64_t temporary_bytes = 0;
   std::int64_t calls = 0;
+  std::int64_t replays = 0;          ///< of CUDA graphs, so far
   std::int64_t specialisations = 0;  ///< times that sizes were worked out
 };
 

@@ -1,0 +1,145 @@
+// Families of ops on a GPU against the CPU. Runs with contexts=dev0->cuda0;dev1->cuda1;host->cpu.
+#include "tests/cuda/both.h"
+
+using namespace croton;
+using namespace croton::test;
+
+TEST_CASE("elementwise ops give the same bits as on the CPU", "[values]") {
+  for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16}) {
+    INFO(name_of(dtype));
+    check_on_both({floats({1000}, dtype), floats({1000}, dtype, 2)},
+                  [](const std::vector<Variable>& v) -> std::vector<Variable> {
+                    const Variable &a = v[0], &b = v[1];
+                    return {a + b * a,
+                            a / b,
+                            exp(a),
+                            log(abs(a)),
+                            tanh(a),
+                            erf(a),
+                            sin(a) * cos(b),
+                            sqrt(abs(a)),
+                            maximum(a, b),
+                            floor(a),
+                            sigmoid(a),
+                            log1p(abs(a)),
+                            where(lt(a, b), a, b),
+                            mod(a, b),
+                            relu(a),
+                            cast(a, DType::int32),
+                            lt(a, b),
+                            isnan(a)};
+                  });
+  }
+}
+
+TEST_CASE("integers wrap and divide as on the CPU", "[values]") {
+  for (const DType dtype : {DType::int8, DType::int16, DType::int32, DType::int64, DType::uint8,
+                            DType::uint32, DType::uint64}) {
+    INFO(name_of(dtype));
+    const bool negative = is_signed(dtype);
+    check_on_both({integers({333}, dtype, negative ? -100 : 0, 120),
+                   integers({333}, dtype, negative ? -3 : 0, 4)},
+                  [](const std::vector<Variable>& v) -> std::vector<Variable> {
+                    const Variable &a = v[0], &b = v[1];
+                    return {a + b,
+                            a * a,
+                            a - b,
+                            floor_divide(a, b),
+                            mod(a, b),
+                            bitwise_and(a, b),
+                            maximum(a, b),
+                            a / b,
+                            cast(a, DType::float32)};
+                  });
+  }
+}
+
+TEST_CASE("shapes, broadcasts, transposes and slices", "[values]") {
+  check_on_both({floats({17, 33}, DType::float32), floats({33}, DType::float32, 2, false),
+                 floats({4, 5, 6}, DType::float64)},
+                [](const std::vector<Variable>& v) -> std::vector<Variable> {
+                  const Variable &a = v[0], &b = v[1], &c = v[2];
+                  return {a + b,
+                          transpose(a) * 2,
+                          dimshuffle(c, {2, 0, 1}) + 1,
+                          a(Slice(1, none, 3), Slice(none, none, -1)) + 0,
+                          reshape(c, {6, 20}) * 3,
+                          concatenate({a, a * 2}, 1),
+                          stack({b, b + 1}),
+                          broadcast_to(b, {3, 33}),
+                          tile(a, 2, 1)};
+                });
+}
+
+TEST_CASE("reductions agree within rounding, and exactly on integers", "[values]") {
+  for (const Shape& shape : {Shape{5, 3}, Shape{64, 257}, Shape{3, 5000}, Shape{2000, 3}}) {
+    INFO(shape.to_string());
+    check_on_both(
+        {random_uniform(shape, {.seed = 4})},
+        [](const std::vector<Variable>& v) -> std::vector<Variable> {
+          const Variable& a = v[0];
+          return {sum(a), sum(a, 0), sum(a, 1), mean(a, 1), var(a, 0), logsumexp(a, 1)};
+        },
+        2e-6);
+    check_on_both({integers(shape, DType::int32), floats(shape, DType::float32)},
+                  [](const std::vector<Variable>& v) -> std::vector<Variable> {
+                    const Variable &a = v[0], &b = v[1];
+                    return {sum(a),          sum(a, 0),    sum(a, 1),    max(b, 0),
+                            min(b, 1),       argmax(b, 1), argmin(b, 0), any(lt(b, 0), 1),
+                            all(gt(a, -20)), max(a)};
+                  });
+  }
+}
+
+TEST_CASE("softmax, layer norm and cross-entropy", "[values]") {
+  check_on_both(
+      {floats({37, 200}, DType::float32, 5, false), floats({200}, DType::float32, 6, false),
+       integers({37}, DType::int64, 0, 200)},
+      [](const std::vector<Variable>& v) -> std::vector<Variable> {
+        const Variable &a = v[0], &g = v[1], &labels = v[2];
+        return {softmax(a, 1), log_softmax(a, 1), layer_norm(a, g, g),
+                mean(cross_entropy_from_logits(a, labels)), softmax(a, 0)};
+      },
+      4e-6);
+}
+
+TEST_CASE("gathers and scatters", "[values]") {
+  check_on_both(
+      {floats({20, 7}, DType::float32), integers({50}, DType::int64, 0, 20),
+       integers({50, 7}, DType::float32)},
+      [](const std::vector<Variable>& v) -> std::vector<Variable> {
+        const Variable &a = v[0], &i = v[1], &b = v[2];
+        return {take(a, i, 0), a(i) * 2, inc_subtensor(a(i), b),
+                set_subtensor(a(Slice(2, 5)), b(Slice(0, 3)))};
+      },
+      1e-6);
+}
+
+TEST_CASE("random numbers are those of the CPU, bit for bit", "[values]") {
+  check_on_both({Array::zeros({}, DType::int64)},
+                [](const std::vector<Variable>& v) -> std::vector<Variable> {
+                  return {philox_uniform(v[0], {300}), philox_normal(v[0] + 7, {3, 50})};
+                });
+}
+
+TEST_CASE("sizes of nothing launch nothing", "[values]") {
+  check_on_both(
+      {Array::zeros({0, 5}), Array::zeros({3, 0})},
+      [](const std::vector<Variable>& v) -> std::vector<Variable> {
+        return {v[0] + 1, sum(v[0], 0), exp(v[1]), sum(v[1]), concatenate({v[0], v[0]}, 0)};
+      });
+}
+
+TEST_CASE("products of integers, and without terms", "[values][products]") {
+  for (const DType dtype : {DType::int32, DType::int64, DType::uint8}) {
+    INFO(name_of(dtype));
+    check_on_both({integers({9, 20}, dtype, 0, 3), integers({20, 11}, dtype, 0, 3)},
+                  [](const std::vector<Variable>& v) -> std::vector<Variable> {
+                    return {dot(v[0], v[1]), dot(transpose(v[1]), transpose(v[0]))};
+                  });
+  }
+  check_on_both({Array::zeros({4, 0}), Array::zeros({0, 5}), floats({5}, DType::float32, 1, false)},
+                [](const std::vector<Variable>& v) -> std::vector<Variable> {
+                  return {dot(v[0], v[1]), relu(dot(v[0], v[1]) + v[2])};
+                });
+}
