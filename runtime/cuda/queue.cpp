@@ -204,6 +204,7 @@ void GpuQueue::copy_to(Queue& queue, void* target, const void* source, std::size
   result = api().event_record(after, compute_);
   if (result == kSuccess) {
     on_other([&] { result = other.api().stream_wait_event(other.compute_, after, 0); });
+    other.fenced_ = false;
   }
   give_event(after);
   gpu_->check(result, "ordering two GPUs");
@@ -245,12 +246,12 @@ void GpuQueue::stage_to(GpuQueue& other, void* target, const void* source, std::
   fenced_ = false;
   const Current current(*other.gpu_);
   other.fence(other.copy_in_, other.compute_);
+  other.fenced_ = false;
 }
 
 void GpuQueue::copy_out_after_work() {
-  if (fenced_) return;
+  if (fenced_.exchange(true)) return;
   fence(compute_, copy_out_);
-  fenced_ = true;
 }
 
 void GpuQueue::copy_to_host(void* target, const void* source, std::size_t bytes) {
@@ -386,6 +387,7 @@ bool GpuQueue::upload(void* target, const void* source, std::size_t bytes) {
     gpu_->check(result, "copying to the device");
   }
   fence(copy_in_, compute_);
+  fenced_ = false;
   return true;
 }
 

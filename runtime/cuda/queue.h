@@ -1,6 +1,7 @@
 // The streams of a context on a GPU.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -77,7 +78,9 @@ class GpuQueue final : public Queue {
   StreamHandle copy_out_ = nullptr;
   StreamHandle capture_ = nullptr;  ///< made when first wanted
   StreamHandle active_ = nullptr;   ///< where launches go: compute_, or capture_
-  bool fenced_ = false;             ///< copy_out_ waits for all work of compute_ so far
+  /// copy_out_ waits for all work of compute_ so far. Other threads add work to compute_ (waits for
+  /// uploads), so it is set before the fence and unset behind such work.
+  std::atomic<bool> fenced_{false};
   std::vector<void*> parameters_;
 
   std::mutex copies_mutex_;
