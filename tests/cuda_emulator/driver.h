@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "tests/cuda_emulator/block.h"
+#include "tests/cuda_emulator/library_call.h"
 #include "tests/cuda_emulator/report.h"
 #include "tests/cuda_emulator/settings.h"
 
@@ -36,6 +38,7 @@ struct Operation {
   const char* name = "";
   std::vector<Range> ranges;
   std::function<CUresult(Node&)> run;
+  std::shared_ptr<Meeting> meeting;  // instead of `run`, for work that runs with that of others
 };
 
 struct Node {
@@ -45,6 +48,7 @@ struct Node {
   CUstream stream = nullptr;
   std::vector<NodePtr> after;
   bool done = false;
+  bool meeting_runs = false;
 };
 
 /// A graph under construction from the work of streams.
@@ -159,7 +163,8 @@ struct Driver {
   std::unordered_set<const void*> handles;  // all that are alive
   std::vector<CUcontext> contexts;
   std::vector<Capture*> captures;
-  Clock host;  // what the host has waited for
+  Clock host;                          // what the host has waited for
+  std::condition_variable_any queued;  // work that others may wait for
 
   bool alive(const void* handle) const { return handles.contains(handle); }
 };
@@ -194,8 +199,11 @@ NodePtr enqueue(CUstream stream, Operation operation);
 NodePtr enqueue_at(CUstream stream, std::uint32_t component, Clock clock,
                    std::vector<NodePtr> after, Operation operation);
 
-/// Runs what a node waits for, and the node.
-void finish(const NodePtr& node);
+/// Runs what a node waits for, and the node. False when that needs work of another rank that is not
+/// queued.
+bool try_finish(NodePtr node);
+/// Waits for other threads to queue that work.
+void finish(NodePtr node);
 void finish_stream(CUstream stream);
 void finish_context(CUcontext context);
 void finish_all();

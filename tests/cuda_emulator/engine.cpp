@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "tests/cuda_emulator/driver.h"
 
@@ -10,25 +11,114 @@ namespace {
 
 constexpr std::size_t kLongestQueue = 512;
 
-void execute(Node& node) {
+constexpr auto kLongestWait = std::chrono::seconds(20);
+
+// What a node does before its work: checks.
+CUresult begin(Node& node) {
   CUcontext context = node.stream->context;
-  node.done = true;
-  if (context->error == CUDA_SUCCESS) {
-    Machine& m = machine();
-    const std::string device = "device" + std::to_string(context->device);
-    CUresult result = static_cast<CUresult>(injected_failure(device.c_str()));
-    for (const Range& range : node.operation.ranges) {
-      if (result != CUDA_SUCCESS) break;
-      if (!m.access(range.address, range.bytes, range.write, node.id, node.clock)) {
-        result = CUDA_ERROR_LAUNCH_FAILED;
-      }
+  if (context->error != CUDA_SUCCESS) return context->error;
+  const std::string device = "device" + std::to_string(context->device);
+  if (const int code = injected_failure(device.c_str())) return static_cast<CUresult>(code);
+  for (const Range& range : node.operation.ranges) {
+    if (!machine().access(range.address, range.bytes, range.write, node.id, node.clock)) {
+      return CUDA_ERROR_LAUNCH_FAILED;
     }
-    if (result == CUDA_SUCCESS && node.operation.run) result = node.operation.run(node);
-    context->error = result;
   }
+  return CUDA_SUCCESS;
+}
+
+void end(Node& node, CUresult result) {
+  node.done = true;
+  if (node.stream->context->error == CUDA_SUCCESS) node.stream->context->error = result;
   node.operation.run = nullptr;
+  node.operation.meeting = nullptr;
   node.operation.ranges.clear();
   node.after.clear();
+}
+
+void execute(Node& node) {
+  CUresult result = begin(node);
+  if (result == CUDA_SUCCESS && node.operation.run) result = node.operation.run(node);
+  end(node, result);
+}
+
+NodePtr node_of(const Meeting& meeting) {
+  return std::static_pointer_cast<Node>(meeting.node.lock());
+}
+
+bool try_before(NodePtr node);
+
+// All nodes that have to run with `first`; empty while some are not queued or not at the front.
+std::vector<NodePtr> gather(const NodePtr& first) {
+  std::vector<NodePtr> all = {first};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<Meeting*> partners;
+    if (!all[i]->operation.meeting->partners(partners)) return {};
+    for (Meeting* partner : partners) {
+      const NodePtr node = node_of(*partner);
+      if (!node) return {};
+      if (std::find(all.begin(), all.end(), node) == all.end()) all.push_back(node);
+    }
+  }
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (!try_before(all[i])) return {};
+  }
+  return all;
+}
+
+// Runs a node that has come to the front of its stream.
+bool execute_together(NodePtr first) {
+  if (first->stream->context->error != CUDA_SUCCESS) {
+    first->stream->queue.pop_front();
+    end(*first, CUDA_SUCCESS);
+    return true;
+  }
+  if (first->meeting_runs) return false;  // a partner stands behind this very node
+  first->meeting_runs = true;
+  const std::vector<NodePtr> all = gather(first);
+  first->meeting_runs = false;
+  if (all.empty()) return false;
+  const Memory::Open open(memory());
+  std::vector<CUresult> results;
+  bool good = true;
+  for (const NodePtr& node : all) {
+    results.push_back(begin(*node));
+    good = good && results.back() == CUDA_SUCCESS;
+  }
+  for (const NodePtr& node : all) {
+    if (good) node->operation.meeting->stage();
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (good) all[i]->operation.meeting->run();
+    all[i]->stream->queue.pop_front();
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    end(*all[i], good || results[i] ? results[i] : CUDA_ERROR_LAUNCH_FAILED);
+  }
+  if (settings().lazy) return true;
+  for (const NodePtr& node : all) {
+    if (node->stream->last) try_finish(node->stream->last);
+  }
+  return true;
+}
+
+// Brings a node to the front of its stream, and what it waits for to an end.
+bool try_before(NodePtr node) {
+  while (!node->done) {
+    const NodePtr front = node->stream->queue.front();
+    for (const NodePtr& before : std::vector<NodePtr>(front->after)) {
+      if (!try_finish(before)) return false;
+    }
+    if (front->done) continue;
+    if (front == node) return true;
+    if (front->operation.meeting) {
+      if (!execute_together(front)) return false;
+      continue;
+    }
+    node->stream->queue.pop_front();
+    execute(*front);
+  }
+  return true;
 }
 
 }  // namespace
@@ -105,10 +195,15 @@ NodePtr enqueue_at(CUstream stream, std::uint32_t component, Clock clock,
   node->after = std::move(after);
   stream->last = node;
   stream->queue.push_back(node);
-  if (!settings().lazy)
-    finish(node);
-  else if (stream->queue.size() > kLongestQueue)
-    finish(stream->queue.front());
+  if (node->operation.meeting) {
+    node->operation.meeting->node = node;
+    driver().queued.notify_all();
+  }
+  if (!settings().lazy) {
+    try_finish(node);
+  } else if (stream->queue.size() > kLongestQueue) {
+    try_finish(stream->queue.front());
+  }
   return node;
 }
 
@@ -150,13 +245,26 @@ CUresult submit(CUstream stream, Operation operation) {
   return CUDA_SUCCESS;
 }
 
-void finish(const NodePtr& node) {
-  while (!node->done) {
-    CUstream stream = node->stream;
-    const NodePtr front = stream->queue.front();
-    for (const NodePtr& before : std::vector<NodePtr>(front->after)) finish(before);
-    stream->queue.pop_front();
-    execute(*front);
+bool try_finish(NodePtr node) {
+  if (!try_before(node)) return false;
+  if (node->done) return true;
+  if (node->operation.meeting) return execute_together(node);
+  node->stream->queue.pop_front();
+  execute(*node);
+  return true;
+}
+
+void finish(NodePtr node) {
+  const auto deadline = std::chrono::steady_clock::now() + kLongestWait;
+  while (!try_finish(node)) {
+    if (driver().queued.wait_until(driver().mutex, deadline) != std::cv_status::timeout) continue;
+    report(
+        format("deadlock: the host waits for %s, which waits for other ranks, and they do not come",
+               order().name(node->id)));
+    node->stream->context->error = CUDA_ERROR_LAUNCH_TIMEOUT;
+    node->stream->queue.clear();
+    node->done = true;
+    return;
   }
 }
 

@@ -4,13 +4,17 @@
 
 namespace emulator {
 
-CUresult library_call(CUstream handle, const char* name, const std::vector<LibraryRange>& ranges,
-                      std::function<void()> run) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
+namespace {
+
+CUresult queue(CUstream handle, const char* name, const std::vector<LibraryRange>& ranges,
+               Operation operation) {
   CUstream stream = find_stream(handle);
   if (!stream) return CUDA_ERROR_INVALID_HANDLE;
-  Operation operation{"library", order().keep(name), {}, nullptr};
+  if (stream->capture && operation.meeting) {
+    invalidate(*stream->capture);
+    return fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                std::string(name) + " while the stream captures is not emulated");
+  }
   for (const LibraryRange& range : ranges) {
     const auto address = reinterpret_cast<std::uintptr_t>(range.address);
     if (range.bytes == 0) continue;
@@ -20,12 +24,39 @@ CUresult library_call(CUstream handle, const char* name, const std::vector<Libra
     }
     operation.ranges.push_back({address, range.bytes, range.write});
   }
-  operation.run = [work = std::move(run)](Node&) {
+  return submit(stream, std::move(operation));
+}
+
+}  // namespace
+
+CUresult library_call(CUstream stream, const char* name, const std::vector<LibraryRange>& ranges,
+                      std::function<void()> run) {
+  const Call call(Call::context);
+  if (call.error) return call.error;
+  const auto work = [run = std::move(run)](Node&) {
     const Memory::Open open(memory());
-    work();
+    run();
     return CUDA_SUCCESS;
   };
-  return submit(stream, std::move(operation));
+  return queue(stream, name, ranges, {"library", order().keep(name), {}, work, nullptr});
+}
+
+CUresult library_meet(CUcontext context, CUstream stream, const char* name,
+                      const std::vector<LibraryRange>& ranges, std::shared_ptr<Meeting> meeting) {
+  const Call call(Call::initialised);
+  if (call.error) return call.error;
+  if (!driver().alive(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context->error) return context->error;
+  context_stack().push_back(context);
+  const CUresult result = queue(
+      stream, name, ranges, {"collective", order().keep(name), {}, nullptr, std::move(meeting)});
+  context_stack().pop_back();
+  return result;
+}
+
+CUcontext current_context_of_thread() {
+  const Call call(Call::context);
+  return call.error ? nullptr : current_context();
 }
 
 void library_report(const char* text) { report(text); }

@@ -203,14 +203,26 @@ void write_cached(const std::string& path, const _nvrtcProgram& program) {
                        program.cubin + program.ptx);
 }
 
+// The host library is the same for all architectures.
+HostBuild build_once(const _nvrtcProgram& program, const std::vector<std::string>& options) {
+  std::string key = build_key() + '\0' + program.name + '\0' + program.source + '\0';
+  for (const std::string& option : options) key += option + '\0';
+  for (const auto& [name, header] : program.headers) key += name + '\0' + header + '\0';
+  const std::string path = settings().cache_folder + "/host-" + hash_of(key);
+  HostBuild build{read_file(path), ""};
+  if (!build.library.empty()) return build;
+  build = build_for_host(host_text(program.source), program.name, options, program.headers);
+  if (!build.library.empty()) write_file(path, build.library);
+  return build;
+}
+
 nvrtcResult compile(_nvrtcProgram& program, int count, const char* const* options) {
   const std::string path = settings().cache_folder + "/" + key_of(program, count, options);
   if (read_cached(path, program)) return NVRTC_SUCCESS;
   const RealOutput out = compile_real(program, count, options);
   program.log = out.log;
   if (out.result != NVRTC_SUCCESS) return out.result;
-  const HostBuild build = build_for_host(host_text(program.source), program.name,
-                                         host_options(count, options), program.headers);
+  const HostBuild build = build_once(program, host_options(count, options));
   if (build.library.empty()) {
     report("NVRTC compiles this text, the host compiler does not:\n" + build.log);
     program.log += "\n[cuda emulator] the host compiler fails:\n" + build.log;

@@ -47,7 +47,7 @@ CUresult wait_captured(CUstream stream, CUevent event) {
 // Looking at a stream makes progress, so that a loop of queries ends in lazy order too.
 bool step(CUstream stream) {
   const bool complete = stream->queue.empty();
-  if (!complete) finish(stream->queue.front());
+  if (!complete) try_finish(stream->queue.front());
   return complete;
 }
 

@@ -239,3 +239,14 @@ TEST_CASE("products of cuBLASLt", "[emulator]") {
                               "15\ntoo small = 7\nhost = 7\nright = 0",
                               "wait = 0\nend"});
 }
+
+TEST_CASE("collectives of NCCL", "[emulator]") {
+  expect("collectives",
+         {"sum = 107\nsum = 107\nmax = 103\nmax = 103\ngathered = 101\ngathered = 101\n"
+          "scattered = 103\nscattered = 111\nbroadcast = 100\nbroadcast = 100\naverage = 51\nend"});
+  expect("send_and_receive", {"received = 102\nreceived = 3\nend"});
+  expect("rank_threads", {"first = 1616\nsecond = 1616\nend"});
+  expect("one_rank", {"value = 5\nend"});
+  expect("collective_mistakes", {"root = 4\nstream = 4\nbounds = 4\nsize = 5\nend",
+                                 "rank 1 asks for another size than another rank"});
+}

@@ -58,5 +58,6 @@ Table race_scenarios();
 Table value_scenarios();
 Table driver_scenarios();
 Table product_scenarios();
+Table collective_scenarios();
 
 }  // namespace scenario
