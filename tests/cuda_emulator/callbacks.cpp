@@ -41,16 +41,18 @@ inline void note_read(const Tables& t, const ThreadContext& me, Access& read, st
              mask,   atomic};
   if (read.node == t.node) {
     const bool same_block = read.block == now.block;
-    const bool later = read.thread == now.thread || read.epoch >> 16 != now.epoch >> 16;
-    const bool ordered = same_block ? later : shared;
-    if (ordered) {
+    const bool same_epoch = same_block && read.epoch >> 16 == now.epoch >> 16;
+    if (same_epoch && read.thread == now.thread) {
       now.bytes |= read.bytes;
-    } else if (read.bytes & mask) {  // else only the newer is remembered
-      now.bytes &= read.bytes;
-      if (same_block)
-        now.thread = kSeveralThreads;
-      else
-        now.block = kSeveralBlocks;
+    } else if (same_epoch || (!same_block && !shared)) {
+      // Both are unordered with others. Of different bytes only the newer is remembered.
+      if (read.bytes & mask) {
+        now.bytes &= read.bytes;
+        if (same_block)
+          now.thread = kSeveralThreads;
+        else
+          now.block = kSeveralBlocks;
+      }
     }
   } else if (read.node != 0 && !shared && !apart(t, me, read)) {
     now.node = t.join(read.node, t.node);

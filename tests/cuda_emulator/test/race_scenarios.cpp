@@ -76,10 +76,14 @@ void block_reads_of_another() {
                    2, 32);
 }
 
+// Each thread has a byte of its own, in several turns.
 void bytes_of_one_word() {
   run_on_64_floats(R"(extern "C" __global__ void k(float* x) {
   unsigned char* bytes = (unsigned char*)x;
-  bytes[threadIdx.x] = bytes[threadIdx.x] + 1;
+  for (int i = 0; i < 4; ++i) {
+    __syncthreads();
+    bytes[threadIdx.x] = bytes[threadIdx.x] + 1;
+  }
 })",
                    1, 64);
 }
