@@ -15,6 +15,9 @@
 namespace croton {
 namespace {
 
+/// More would mostly wait for each other in the compilers.
+constexpr int kCompileThreads = 8;
+
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 /// Which inputs and shareds decide what the plan looks like, and where inputs are wanted.
@@ -101,17 +104,20 @@ void load_modules(BoundPlan& bound) {
       failure = std::current_exception();
     }
   };
-  std::exception_ptr here, there;
-  std::thread helper;
+  const std::size_t threads = std::min(
+      {now.size(), static_cast<std::size_t>(available_cores()), std::size_t{kCompileThreads}});
+  std::vector<std::exception_ptr> failures(std::max<std::size_t>(threads, 1));
+  std::vector<std::thread> helpers;
   try {
-    if (now.size() > 1 && available_cores() > 1) helper = std::thread(work, std::ref(there));
+    for (std::size_t t = 1; t < threads; ++t) helpers.emplace_back(work, std::ref(failures[t]));
   } catch (const std::system_error&) {
-    // No more threads to be had: this one does it all.
+    // No more threads to be had: these do it all.
   }
-  work(here);
-  if (helper.joinable()) helper.join();
-  if (here) std::rethrow_exception(here);
-  if (there) std::rethrow_exception(there);
+  work(failures[0]);
+  for (std::thread& helper : helpers) helper.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
 }
 
 /// Zeros that look like results are worth a word, once.

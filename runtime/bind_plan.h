@@ -10,7 +10,7 @@
 namespace croton {
 
 /// Opens the contexts of `plan`, puts its constants where they are used and compiles its modules,
-/// two at a time.
+/// several side by side.
 std::unique_ptr<BoundPlan> bind_plan(Runtime& runtime, Plan plan, const Config& config);
 
 }  // namespace croton

@@ -184,3 +184,19 @@ TEST_CASE("repeated calls replay a graph, with the values of each call", "[progr
   const bool graphs = current_config().cuda_graphs();
   CHECK((f.statistics().replays > 0) == graphs);
 }
+
+TEST_CASE("a GPU found by its address is the one of that index", "[.][address]") {
+  Shared a = shared(kA);
+  CHECK(a.context() == "cuda@0000:02:00.0");
+  CHECK(array_equal(function({}, a + 1)()[0], Array({{2.0, 3.0}, {4.0, 5.0}})));
+  Shared b = shared(kB, {.target = "dev1"});
+  CHECK(array_equal(function({}, b - a.transfer("dev1"))()[0], Array({{4.0, 4.0}, {4.0, 4.0}})));
+  ContextScope missing("cuda@0000:77:00.0");
+  try {
+    shared(kA);
+    FAIL("there is no such GPU");
+  } catch (const DeviceError& e) {
+    CHECK_THAT(e.what(),
+               Contains("no GPU at PCI address 0000:77:00.0") && Contains("cuda1 at 0000:02:00.0"));
+  }
+}
