@@ -184,6 +184,7 @@ std::string modules_text(const Function::Impl& function, const TargetInfo& targe
   std::vector<bool> variant(plan.modules.size(), false);
   for (const PlanKernel& kernel : plan.kernels) {
     if (kernel.streaming_module >= 0) variant[kernel.streaming_module] = true;
+    if (kernel.rare) variant[kernel.module] = true;
   }
   std::string text;
   for (std::size_t i = 0; i < plan.modules.size(); ++i) {

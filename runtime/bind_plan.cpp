@@ -90,7 +90,7 @@ void load_modules(BoundPlan& bound) {
   for (const PlanKernel& kernel : plan.kernels) {
     if (kernel.streaming_module >= 0) later[at(kernel.streaming_module)] = true;
   }
-  for (const PlanKernel& kernel : plan.kernels) later[at(kernel.module)] = false;
+  for (const PlanKernel& kernel : plan.kernels) later[at(kernel.module)] = kernel.rare;
   std::vector<std::size_t> now;
   for (std::size_t m = 0; m < plan.modules.size(); ++m) {
     if (!later[m]) now.push_back(m);
@@ -130,6 +130,17 @@ void warn_of_pretence(const Context& context) {
 
 }  // namespace
 
+KernelHandle BoundPlan::kernel(std::int32_t kernel) {
+  KernelHandle& handle = kernels[at(kernel)];
+  if (handle != nullptr) return handle;
+  const PlanKernel& k = plan.kernels[at(kernel)];
+  const std::size_t m = at(k.module);
+  if (!modules[m]) load_module(*this, m);
+  handle = modules[m]->kernel(k.name);
+  internal_check(handle != nullptr, "a module lacks one of its kernels");
+  return handle;
+}
+
 KernelHandle BoundPlan::streaming_kernel(std::int32_t kernel) {
   const PlanKernel& k = plan.kernels[at(kernel)];
   const std::size_t m = at(k.streaming_module);
@@ -168,9 +179,9 @@ std::unique_ptr<BoundPlan> bind_plan(Runtime& runtime, Plan plan, const Config& 
   place_inputs(*bound);
   place_constants(*bound);
   load_modules(*bound);
-  for (const PlanKernel& kernel : bound->plan.kernels) {
-    bound->kernels.push_back(bound->modules[at(kernel.module)]->kernel(kernel.name));
-    internal_check(bound->kernels.back() != nullptr, "a module lacks one of its kernels");
+  bound->kernels.resize(bound->plan.kernels.size());
+  for (std::size_t k = 0; k < bound->kernels.size(); ++k) {
+    if (!bound->plan.kernels[k].rare) bound->kernel(static_cast<std::int32_t>(k));
   }
   return bound;
 }

@@ -77,7 +77,7 @@ struct Step {
 inline constexpr std::string_view kWideForm = "#define CROTON_WIDE\n";
 
 /// Sizes, grids and elements of a buffer from here on need the wide form.
-inline constexpr std::int64_t kWideFrom = std::int64_t{1} << 30;
+inline constexpr std::int64_t kWideFrom = (std::int64_t{1} << 30) - (std::int64_t{1} << 21);
 
 /// Program text that becomes one module.
 struct PlanModule {
@@ -95,6 +95,7 @@ struct PlanKernel {
   std::vector<std::string> checks;  ///< messages by check id; {value} and {bound} are filled in
   std::int32_t threads = 256;       ///< GPU: of a block
   bool packed = false;              ///< GPU: takes the number of blocks, behind its sizes
+  bool rare = false;                ///< its module is compiled when a call first launches it
   bool indexed = false;  ///< GPU: computes indices in 32 bits, or 64 in the text's wide form
 };
 

@@ -220,8 +220,7 @@ class Specialiser {
     }
     const bool streams = kernel.streaming_module >= 0 && value(step.misalignment) == 0 &&
                          wants_streaming(memory, step, s.index);
-    launch.kernel =
-        streams ? bound_.streaming_kernel(step.kernel) : bound_.kernels[at(step.kernel)];
+    launch.kernel = streams ? bound_.streaming_kernel(step.kernel) : bound_.kernel(step.kernel);
     if (streams) ++out_.statistics.streaming_launches;
   }
 

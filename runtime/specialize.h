@@ -44,6 +44,8 @@ struct BoundPlan {
   };
   std::vector<Second> seconds;
 
+  /// A rare kernel is compiled on first use.
+  KernelHandle kernel(std::int32_t kernel);
   /// The kernel with non-temporal stores; compiled on first use.
   KernelHandle streaming_kernel(std::int32_t kernel);
   /// The kernel of the module's wide form; compiled on first use.

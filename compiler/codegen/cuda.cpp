@@ -7,102 +7,91 @@
 #include <set>
 
 #include "compiler/codegen/cuda_barriers.h"
+#include "compiler/codegen/cuda_emitter.h"
 #include "compiler/codegen/cuda_expression.h"
-#include "compiler/codegen/cuda_prelude.h"
-#include "compiler/codegen/cuda_shared.h"
 #include "croton/error.h"
 #include "runtime/cuda/nvrtc.h"
 
 namespace croton::codegen {
-namespace {
 
-using kernel::Accumulator;
-using kernel::Fold;
+using kernel::Binary;
 using kernel::Id;
 using kernel::Kernel;
 using kernel::kNone;
 using kernel::Node;
 using kernel::Op;
 
+namespace {
+
 constexpr std::string_view kFirstThread = "threadIdx.x == 0";
+/// The most threads of a block of the launch where it holds several of the kernel.
+constexpr int kPackedThreads = 256;
 
-bool is_index_fold(Fold fold) { return fold == Fold::argmin || fold == Fold::argmax; }
+}  // namespace
 
-// Names in the text: bN buffer, nN size, cN counter, vN value, aN_K accumulator K of loop N and
-// xN_K its index, sN_K and tN_K their shared scratch, eN where dynamic array N begins.
-class KernelEmitter {
- public:
-  KernelEmitter(const Kernel& kernel, Prelude& prelude)
-      : kernel_(kernel), prelude_(prelude), shared_(kernel), barrier_(barriers_before(kernel)) {
-    internal_check(std::has_single_bit(static_cast<unsigned>(kernel.threads)) &&
-                       kernel.threads >= 32 && kernel.threads <= 1024,
-                   "emit_cuda: threads of a block are a power of two from 32 to 1024");
+KernelEmitter::KernelEmitter(const Kernel& kernel, Prelude& prelude)
+    : kernel_(kernel),
+      prelude_(prelude),
+      layouts_(kernel),
+      shared_(kernel, layouts_),
+      index_(index_types(kernel)),
+      barrier_(barriers_before(kernel, layouts_)) {
+  internal_check(std::has_single_bit(static_cast<unsigned>(kernel.threads)) &&
+                     kernel.threads >= 32 && kernel.threads <= 1024,
+                 "emit_cuda: threads of a block are a power of two from 32 to 1024");
+  internal_check(!kernel.packed || kernel.elastic || kernel.threads == 32,
+                 "emit_cuda: blocks that share one of the launch are warps");
+}
+
+std::string KernelEmitter::text() {
+  text_ += signature();
+  open("");
+  if (kernel_.packed) {
+    line("const idx block = blockIdx.x * blockDim.y + threadIdx.y;");
+    line("if (block >= blocks) return;");
   }
-
-  std::string text() {
-    text_ += signature();
-    open("");
-    if (shared_.any_dynamic()) {
-      line(fmt::format("extern __shared__ __align__({}) u8 shared_memory[];", kSharedAlignment));
-    }
-    region(0);
-    close();
-    return std::move(text_);
+  std::set<int> sizes;
+  for (const Node& n : kernel_.nodes) {
+    if (n.op == Op::size) sizes.insert(n.index);
   }
-
- private:
-  // Layout of the text.
-  void line(std::string_view content) {
-    text_.append(2 * static_cast<std::size_t>(depth_), ' ').append(content).push_back('\n');
+  for (const int i : sizes) line(fmt::format("const idx n{0} = (idx)size{0};", i));
+  if (shared_.any_dynamic()) {
+    line(fmt::format("extern __shared__ __align__({}) u8 shared_memory[];", kSharedAlignment));
   }
-  void open(std::string_view head) {
-    if (!head.empty()) line(fmt::format("{} {{", head));
-    ++depth_;
-  }
-  void close() {
-    --depth_;
-    line("}");
-  }
-  void define(Id id, std::string_view expression) {
-    line(fmt::format("const {} v{} = {};", cuda_type(kernel_.nodes[id].dtype), id, expression));
-  }
+  region(0);
+  close();
+  return std::move(text_);
+}
 
-  const Node& node(Id id) const { return kernel_.nodes[id]; }
-  bool is_constant(Id id, std::uint64_t bits) const {
-    return node(id).op == Op::constant && node(id).bits == bits;
-  }
+void KernelEmitter::line(std::string_view content) {
+  text_.append(2 * static_cast<std::size_t>(depth_), ' ').append(content).push_back('\n');
+}
 
-  std::string signature() const;
-  std::string value(Id id) const;
-  std::string element(const Node& node) const;
+void KernelEmitter::open(std::string_view head) {
+  if (!head.empty()) line(fmt::format("{} {{", head));
+  ++depth_;
+}
 
-  void region(int index);
-  void statement(Id id);
-  void arithmetic(Id id);
-  void load(Id id);
-  void store(Id id);
-  void local(Id id);
-  void check(Id id);
-  void loop(Id id);
-  int unroll_of(const Node& n) const;
-  void lanes(Id id);
-  void accumulators(Id id);
-  void accumulate(const Node& node);
+void KernelEmitter::close() {
+  --depth_;
+  line("}");
+}
 
-  void merge(Fold fold, DType dtype, const std::string& name, std::string_view other,
-             std::string_view other_index);
-  void fold_warps(Id id, int width);
-  void fold_block(Id id);
+std::string KernelEmitter::suffix(Id id) const {
+  return split(id) ? fmt::format("_{}", k_) : std::string();
+}
 
-  const Kernel& kernel_;
-  Prelude& prelude_;
-  SharedArrays shared_;
-  std::vector<bool> barrier_;
-  std::string text_;
-  std::string shared_end_ = "0";  // where the next array in dynamic shared memory begins
-  int depth_ = 0;
-  Id lanes_ = kNone;  // the lanes around the statement
-};
+std::string_view KernelEmitter::type_of(Id id) const {
+  return is_index(id) ? "idx" : cuda_type(node(id).dtype);
+}
+
+void KernelEmitter::define(Id id, std::string_view expression) {
+  line(fmt::format("const {} v{}{} = {};", type_of(id), id, suffix(id), expression));
+}
+
+bool KernelEmitter::is_constant(Id id, std::uint64_t bits) const {
+  return node(id).op == Op::constant && node(id).bits == bits;
+}
 
 std::string KernelEmitter::signature() const {
   std::set<int> aliased;
@@ -114,10 +103,21 @@ std::string KernelEmitter::signature() const {
     parameters.push_back(fmt::format("{}{}* {}b{}", buffer.written ? "" : "const ",
                                      cuda_type(buffer.dtype), alone ? "__restrict__ " : "", i));
   }
-  for (int i = 0; i < kernel_.sizes; ++i) parameters.push_back(fmt::format("long long n{}", i));
+  for (int i = 0; i < kernel_.sizes; ++i) parameters.push_back(fmt::format("long long size{}", i));
+  if (kernel_.packed) parameters.push_back("long long blocks");
   if (!kernel_.checks.empty()) parameters.push_back("long long* error");
-  return fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(\n    {}) {{\n",
-                     kernel_.threads, kernel_.name, fmt::join(parameters, ",\n    "));
+  const int bound = kernel_.packed ? std::max(kernel_.threads, kPackedThreads) : kernel_.threads;
+  return fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(\n    {}) {{\n", bound,
+                     kernel_.name, fmt::join(parameters, ",\n    "));
+}
+
+std::string KernelEmitter::threads() const {
+  return kernel_.elastic ? "blockDim.x" : fmt::format("{}", kernel_.threads);
+}
+
+/// Blocks that share one of the launch are warps, or do the same in step.
+std::string KernelEmitter::barrier() const {
+  return kernel_.threads == 32 ? "__syncwarp();" : "__syncthreads();";
 }
 
 std::string KernelEmitter::value(Id id) const {
@@ -128,32 +128,73 @@ std::string KernelEmitter::value(Id id) const {
     case Op::size:
       return fmt::format("n{}", n.index);
     case Op::loop:
-    case Op::lanes:
       return fmt::format("c{}", id);
+    case Op::lanes:
+      return k_ == 0 || lanes_ != id ? fmt::format("c{}", id) : fmt::format("(c{} + {})", id, k_);
     case Op::result:
-      return fmt::format("{}{}_{}", n.part == 0 ? "a" : "x", n.in[0], n.index);
+      return fmt::format("{}{}_{}{}", n.part == 0 ? "a" : "x", n.in[0], n.index, suffix(id));
     default:
-      return fmt::format("v{}", id);
+      return fmt::format("v{}{}", id, suffix(id));
   }
 }
 
-// The element that a memory node reads or writes.
-std::string KernelEmitter::element(const Node& n) const {
-  if (n.op == Op::gather || n.op == Op::scatter) {
-    return fmt::format("b{}[{}]", n.index, value(n.in[0]));
+std::string KernelEmitter::operand(Id user, Id id) const {
+  if (node(id).dtype != DType::int64) return value(id);
+  if (is_index(user)) {
+    if (node(id).op != Op::constant) return value(id);
+    const auto number = static_cast<std::int64_t>(node(id).bits);
+    const bool small = number > INT32_MIN && number <= INT32_MAX;
+    return small ? cuda_literal(DType::int32, static_cast<std::uint32_t>(number)) : value(id);
   }
-  const Id base = n.in[0], stride = n.in[1];
-  if (lanes_ == kNone || is_constant(stride, 0))
-    return fmt::format("b{}[{}]", n.index, value(base));
-  std::string offset = value(lanes_);
-  if (!is_constant(stride, 1)) offset += " * " + value(stride);
-  if (!is_constant(base, 0)) offset = value(base) + " + " + offset;
-  return fmt::format("b{}[{}]", n.index, offset);
+  return is_index(id) && node(user).dtype == DType::int64 ? "(i64)" + value(id) : value(id);
+}
+
+/// Addresses are sums of these; zeros are left out.
+std::string KernelEmitter::sum(std::string_view a, std::string_view b) const {
+  if (a.empty() || b.empty()) return std::string(a.empty() ? b : a);
+  return fmt::format("{} + {}", a, b);
+}
+
+/// Where in its buffer a memory node reads or writes.
+std::string KernelEmitter::offset(const Node& n) const {
+  const auto base = [&](Id id) {
+    if (node(id).op != Op::constant) return value(id);
+    const auto number = static_cast<std::int64_t>(node(id).bits);
+    const bool small = number > INT32_MIN && number <= INT32_MAX;
+    if (number == 0) return std::string();
+    return small ? cuda_literal(DType::int32, static_cast<std::uint32_t>(number)) : value(id);
+  };
+  std::string text;
+  if (n.op == Op::gather || n.op == Op::scatter) {
+    text = base(n.in[0]);
+  } else {
+    const Id stride = n.in[1];
+    std::string counter;
+    if (lanes_ != kNone && !is_constant(stride, 0)) {
+      counter = value(lanes_);
+      if (!is_constant(stride, 1)) {
+        counter = fmt::format("(idx)((uidx){} * (uidx){})", counter, value(stride));
+      }
+    }
+    text = sum(base(n.in[0]), counter);
+  }
+  return text.empty() ? "0" : text;
+}
+
+/// The element that a memory node reads or writes.
+std::string KernelEmitter::element(Id id) const {
+  const Node& n = node(id);
+  if (layouts_.kept(n.index) > 0) {
+    const int width = layouts_.of(lanes_).width;
+    if (width == 1) return fmt::format("b{}[i{}]", n.index, lanes_);
+    return fmt::format("b{}[i{} * {} + {}]", n.index, lanes_, width, k_);
+  }
+  return fmt::format("b{}[{}]", n.index, offset(n));
 }
 
 void KernelEmitter::region(int index) {
   for (const Id id : kernel_.regions[index]) {
-    if (barrier_[id]) line("__syncthreads();");
+    if (barrier_[id]) line(barrier());
     statement(id);
   }
 }
@@ -166,41 +207,97 @@ void KernelEmitter::statement(Id id) {
     case Op::result:
       return;  // printed where they are used
     case Op::block:
-      return define(id, "blockIdx.x");
+      return define(id, kernel_.packed ? "block" : "blockIdx.x");
     case Op::loop:
       return loop(id);
     case Op::lanes:
       return lanes(id);
     case Op::accumulate:
-      return accumulate(n);
-    case Op::unary:
-    case Op::binary:
-    case Op::fma:
-    case Op::select:
-    case Op::cast:
-    case Op::bitcast:
-    case Op::call:
-      return arithmetic(id);
-    case Op::load:
-    case Op::gather:
-      return load(id);
-    case Op::store:
-    case Op::scatter:
-      return store(id);
+      return accumulate(id);
     case Op::local:
       return local(id);
-    case Op::check:
-      return check(id);
+    case Op::load:
+    case Op::store:
+      if (width_ > 1 && layouts_.of(lanes_).wide.contains(id) && layouts_.kept(n.index) == 0) {
+        return n.op == Op::load ? wide_load(id) : wide_store(id);
+      }
+      return each(id);
+    default:
+      return each(id);
+  }
+}
+
+/// A node for each of the counters that are taken at a time.
+void KernelEmitter::each(Id id) {
+  const Op op = node(id).op;
+  const bool acts = op == Op::store || op == Op::scatter || op == Op::check;
+  const int count = split(id) || (acts && lanes_ != kNone) ? width_ : 1;
+  for (k_ = 0; k_ < count; ++k_) {
+    switch (op) {
+      case Op::load:
+      case Op::gather:
+        load(id);
+        break;
+      case Op::store:
+      case Op::scatter:
+        store(id);
+        break;
+      case Op::check:
+        check(id);
+        break;
+      default:
+        arithmetic(id);
+    }
+  }
+  k_ = 0;
+}
+
+void KernelEmitter::index_arithmetic(Id id) {
+  const Node& n = node(id);
+  const std::string a = operand(id, n.in[0]);
+  const std::string b = n.in[1] == kNone ? "" : operand(id, n.in[1]);
+  if (n.op == Op::select)
+    return define(id, fmt::format("{} ? {} : {}", a, b, operand(id, n.in[2])));
+  if (n.op == Op::cast) return define(id, fmt::format("(idx){}", a));
+  if (n.op == Op::unary) {
+    const bool negates = static_cast<kernel::Unary>(n.sub) == kernel::Unary::neg;
+    return define(id, negates ? fmt::format("-{}", a) : fmt::format("{0} < 0 ? -{0} : {0}", a));
+  }
+  const auto op = static_cast<Binary>(n.sub);
+  const auto sign = op == Binary::add ? "+" : op == Binary::sub ? "-" : "*";
+  switch (op) {
+    case Binary::add:
+    case Binary::sub:
+    case Binary::mul:
+      if (index_[id] == IndexType::exact) return define(id, fmt::format("{} {} {}", a, sign, b));
+      return define(id, fmt::format("(idx)((uidx){} {} (uidx){})", a, sign, b));
+    case Binary::min:
+      return define(id, fmt::format("{1} < {0} ? {1} : {0}", a, b));
+    case Binary::max:
+      return define(id, fmt::format("{1} > {0} ? {1} : {0}", a, b));
+    case Binary::div:
+    case Binary::rem: {
+      const bool division = op == Binary::div;
+      const Node& right = node(n.in[1]);
+      if (right.op == Op::constant && static_cast<std::int64_t>(right.bits) > 0) {
+        return define(id, fmt::format("{} {} {}", a, division ? "/" : "%", b));
+      }
+      const auto name = prelude_.use(division ? "div_int" : "rem_int");
+      return define(id, fmt::format("{}<idx>({}, {})", name, a, b));
+    }
+    default:
+      internal_check(false, "emit_cuda: an index from bits");
   }
 }
 
 void KernelEmitter::arithmetic(Id id) {
+  if (is_index(id)) return index_arithmetic(id);
   const Node& n = node(id);
   const DType from = node(n.in[0]).dtype;
-  const std::string a = value(n.in[0]);
-  const std::string b = n.in[1] == kNone ? "" : value(n.in[1]);
-  const std::string c = n.in[2] == kNone ? "" : value(n.in[2]);
-  const std::string_view suffix = n.dtype == DType::float32 ? "f" : "";
+  const std::string a = operand(id, n.in[0]);
+  const std::string b = n.in[1] == kNone ? "" : operand(id, n.in[1]);
+  const std::string c = n.in[2] == kNone ? "" : operand(id, n.in[2]);
+  const std::string_view single = n.dtype == DType::float32 ? "f" : "";
   switch (n.op) {
     case Op::unary:
       return define(id, cuda_unary(prelude_, static_cast<kernel::Unary>(n.sub), from, a));
@@ -211,7 +308,7 @@ void KernelEmitter::arithmetic(Id id) {
       return define(id, cuda_binary(prelude_, op, from, a, b, constant));
     }
     case Op::fma:
-      return define(id, fmt::format("fma{}({}, {}, {})", suffix, a, b, c));
+      return define(id, fmt::format("fma{}({}, {}, {})", single, a, b, c));
     case Op::select:
       return define(id, fmt::format("{} ? {} : {}", a, b, c));
     case Op::cast:
@@ -220,7 +317,7 @@ void KernelEmitter::arithmetic(Id id) {
       return define(id, cuda_bitcast(from, n.dtype, a));
     case Op::call: {
       const std::string& name = kernel_.names[n.index];
-      return define(id, fmt::format("{}{}({}{}{})", name, suffix, a, b.empty() ? "" : ", ", b));
+      return define(id, fmt::format("{}{}({}{}{})", name, single, a, b.empty() ? "" : ", ", b));
     }
     default:
       internal_check(false, "emit_cuda: no arithmetic");
@@ -230,18 +327,18 @@ void KernelEmitter::arithmetic(Id id) {
 void KernelEmitter::load(Id id) {
   const Node& n = node(id);
   const Id mask = n.in[n.op == Op::load ? 2 : 1];
-  if (mask == kNone) return define(id, element(n));
-  define(id, fmt::format("{} ? {} : {}", value(mask), element(n), cuda_literal(n.dtype, 0)));
+  if (mask == kNone) return define(id, element(id));
+  define(id, fmt::format("{} ? {} : {}", value(mask), element(id), cuda_literal(n.dtype, 0)));
 }
 
 void KernelEmitter::store(Id id) {
   const Node& n = node(id);
   const int first = n.op == Op::store ? 2 : 1;
   const std::string stored = value(n.in[first]);
-  std::string text = fmt::format("{} = {};", element(n), stored);
+  std::string text = fmt::format("{} = {};", element(id), stored);
   if (n.streaming) {
     const bool boolean = n.dtype == DType::boolean;  // which __stcs does not know
-    text = fmt::format("__stcs({}&{}, {}{});", boolean ? "(u8*)" : "", element(n),
+    text = fmt::format("__stcs({}&{}, {}{});", boolean ? "(u8*)" : "", element(id),
                        boolean ? "(u8)" : "", stored);
   }
   const std::string mask = n.in[first + 1] == kNone ? "" : value(n.in[first + 1]);
@@ -253,10 +350,43 @@ void KernelEmitter::store(Id id) {
   line(text);
 }
 
+/// One access of up to 16 bytes for each group of neighbours.
+void KernelEmitter::wide_load(Id id) {
+  const Node& n = node(id);
+  const int group = std::min(width_, 16 / static_cast<int>(size_of(n.dtype)));
+  const auto name = prelude_.use("load_pack");
+  for (int first = 0; first < width_; first += group) {
+    k_ = first;
+    line(fmt::format("const pack<{0}, {1}> p{2}_{3} = {4}<{0}, {1}>(b{5} + {6});",
+                     cuda_type(n.dtype), group, id, first, name, n.index, offset(n)));
+    for (int i = 0; i < group; ++i) {
+      k_ = first + i;
+      define(id, fmt::format("p{}_{}.v[{}]", id, first, i));
+    }
+  }
+  k_ = 0;
+}
+
+void KernelEmitter::wide_store(Id id) {
+  const Node& n = node(id);
+  const int group = std::min(width_, 16 / static_cast<int>(size_of(n.dtype)));
+  const auto name = prelude_.use("store_pack");
+  for (int first = 0; first < width_; first += group) {
+    std::string values;
+    for (k_ = first; k_ < first + group; ++k_) values += ", " + value(n.in[2]);
+    k_ = first;
+    line(fmt::format("{}<{}>(b{} + {}{});", name, cuda_type(n.dtype), n.index, offset(n), values));
+  }
+  k_ = 0;
+}
+
 void KernelEmitter::local(Id id) {
   const Node& n = node(id);
   const DType dtype = kernel_.buffers[n.index].dtype;
   const auto type = cuda_type(dtype);
+  if (const int kept = layouts_.kept(n.index); kept > 0) {
+    return line(fmt::format("{} b{}[{}];", type, n.index, kept));
+  }
   if (!shared_.dynamic(n)) {
     const std::uint64_t elements = std::max<std::uint64_t>(node(n.in[0]).bits, 1);
     line(fmt::format("__shared__ __align__({}) {} b{}[{}];", kSharedAlignment, type, n.index,
@@ -264,14 +394,14 @@ void KernelEmitter::local(Id id) {
     return;
   }
   internal_check(depth_ == 1, "emit_cuda: an array of unknown size inside a loop");
-  if (shared_end_ != "0") {
-    line(fmt::format("const i64 e{} = {};", n.index, shared_end_));
-    shared_end_ = fmt::format("e{}", n.index);
+  const std::string bytes = fmt::format("((({} * {}) + {}) & -{})", value(n.in[0]), size_of(dtype),
+                                        kSharedAlignment - 1, kSharedAlignment);
+  std::string place = shared_end_;
+  if (kernel_.packed) {
+    place = fmt::format("{} * blockDim.y + {} * threadIdx.y", shared_end_, bytes);
   }
-  line(fmt::format("{0}* const b{1} = ({0}*)(shared_memory + {2});", type, n.index, shared_end_));
-  if (node(n.in[0]).op != Op::constant) line(fmt::format("(void){};", value(n.in[0])));
-  shared_end_ = fmt::format("{} + (({} * {} + {}) & -{}ll)", shared_end_, value(n.in[0]),
-                            size_of(dtype), kSharedAlignment - 1, kSharedAlignment);
+  line(fmt::format("{0}* const b{1} = ({0}*)(shared_memory + {2});", type, n.index, place));
+  shared_end_ = fmt::format("({} + {})", shared_end_, bytes);
 }
 
 void KernelEmitter::check(Id id) {
@@ -281,138 +411,91 @@ void KernelEmitter::check(Id id) {
                    value(n.in[1]), value(n.in[2])));
 }
 
-void KernelEmitter::accumulators(Id id) {
-  for (std::size_t k = 0; k < node(id).accumulators.size(); ++k) {
-    const Accumulator& accumulator = node(id).accumulators[k];
-    const std::string start = accumulator.init == kNone
-                                  ? cuda_identity(accumulator.fold, accumulator.dtype)
-                                  : value(accumulator.init);
-    line(fmt::format("{} a{}_{} = {};", cuda_type(accumulator.dtype), id, k, start));
-    if (is_index_fold(accumulator.fold)) {
-      line(fmt::format("i64 x{}_{} = {};", id, k, cuda_literal(DType::int64, INT64_MAX)));
-    }
-  }
-}
-
 void KernelEmitter::loop(Id id) {
   accumulators(id);
-  // Outside of lanes each turn is a sweep of the whole block: unrolling would only make it long to
-  // compile.
-  if (lanes_ == kNone) line("#pragma unroll 1");
-  open(fmt::format("for (i64 c{0} = 0; c{0} < {1}; ++c{0})", id, value(node(id).in[0])));
+  // Unrolling would only make it long to compile: outside of lanes each turn is a sweep of the
+  // whole block, inside of them it has the work of several counters.
+  if (lanes_ == kNone || width_ > 1) line("#pragma unroll 1");
+  open(fmt::format("for ({1} c{0} = 0; c{0} < {2}; ++c{0})", id, type_of(id),
+                   operand(id, node(id).in[0])));
   region(node(id).region);
   close();
 }
 
-/// How often a lanes is unrolled: long bodies keep a warp busy as they are and would only take long
-/// to compile, and so would those with calls.
-int KernelEmitter::unroll_of(const Node& n) const {
-  constexpr std::size_t kMostNodes = 64;
-  const kernel::Region& body = kernel_.regions[n.region];
-  const bool calls = std::any_of(body.begin(), body.end(), [&](Id id) {
-    const Op op = node(id).op;
-    return op == Op::check || op == Op::call || op == Op::loop;
-  });
-  if (calls) return 1;
-  std::size_t unroll = n.unroll;
-  while (unroll > 1 && unroll * body.size() > kMostNodes) unroll /= 2;
-  return static_cast<int>(unroll);
+/// How many counters, from 0, are taken several at a time.
+std::string KernelEmitter::wide_counters(Id id) {
+  const LaneLayout& layout = layouts_.of(id);
+  const std::string extent = operand(id, node(id).in[0]);
+  std::string count =
+      layout.whole ? extent : fmt::format("{} / {} * {}", extent, layout.width, layout.width);
+  if (!layout.multiples.empty()) {
+    std::string all;
+    for (const Id multiple : layout.multiples) {
+      all += (all.empty() ? "" : " | ") + value(multiple);
+    }
+    count = fmt::format("(({}) & {}) == 0 ? {} : 0", all, layout.width - 1, count);
+  }
+  return count;
+}
+
+void KernelEmitter::lanes_body(Id id, int width) {
+  lanes_ = id;
+  width_ = width;
+  region(node(id).region);
+  width_ = 1;
+  lanes_ = kNone;
+}
+
+/// Lanes over a constant extent, each sweep of the block written out so that what a thread keeps
+/// of an array stays in registers.
+void KernelEmitter::written_out(Id id) {
+  const LaneLayout& layout = layouts_.of(id);
+  const std::int64_t sweep = std::int64_t{layout.width} * kernel_.threads;
+  const auto extent = static_cast<std::int64_t>(node(node(id).in[0]).bits);
+  line("#pragma unroll");
+  open(fmt::format("for (i32 i{0} = 0; i{0} < {1}; ++i{0})", id, layout.turns));
+  line(fmt::format("const idx c{0} = (i{0} * {1} + threadIdx.x){2};", id, kernel_.threads,
+                   layout.width > 1 ? fmt::format(" * {}", layout.width) : ""));
+  const bool exact = extent == sweep * layout.turns;
+  if (!exact) open(fmt::format("if (c{} < {})", id, extent));
+  lanes_body(id, layout.width);
+  if (!exact) close();
+  close();
 }
 
 void KernelEmitter::lanes(Id id) {
   const Node& n = node(id);
+  const LaneLayout& layout = layouts_.of(id);
   accumulators(id);
-  line(fmt::format("#pragma unroll {}", unroll_of(n)));
-  open(fmt::format("for (i64 c{0} = threadIdx.x; c{0} < {1}; c{0} += {2})", id, value(n.in[0]),
-                   kernel_.threads));
-  lanes_ = id;
-  region(n.region);
-  lanes_ = kNone;
-  close();
+  const std::string_view type = type_of(id);
+  std::string first = "threadIdx.x";
+  if (layout.turns > 0) {
+    written_out(id);
+  } else {
+    const bool all_wide = layout.whole && layout.multiples.empty();
+    if (layout.width > 1) {
+      std::string end = wide_counters(id);
+      if (!all_wide) {
+        line(fmt::format("const {} m{} = {};", type, id, end));
+        end = fmt::format("m{}", id);
+        first = fmt::format("m{} + threadIdx.x", id);
+      }
+      line("#pragma unroll 1");
+      open(fmt::format("for ({0} c{1} = threadIdx.x * {2}; c{1} < {3}; c{1} += {4} * {2})", type,
+                       id, layout.width, end, threads()));
+      lanes_body(id, layout.width);
+      close();
+    }
+    if (layout.width == 1 || !all_wide) {
+      line("#pragma unroll 1");
+      open(fmt::format("for ({0} c{1} = {2}; c{1} < {3}; c{1} += {4})", type, id, first,
+                       operand(id, n.in[0]), threads()));
+      lanes_body(id, 1);
+      close();
+    }
+  }
   if (!n.accumulators.empty()) fold_block(id);
 }
-
-void KernelEmitter::accumulate(const Node& n) {
-  const Accumulator& accumulator = node(n.in[0]).accumulators[n.index];
-  merge(accumulator.fold, accumulator.dtype, fmt::format("{}_{}", n.in[0], n.index), value(n.in[1]),
-        n.in[2] == kNone ? "" : value(n.in[2]));
-}
-
-// Folds a value (and index) into accumulator `name`.
-void KernelEmitter::merge(Fold fold, DType dtype, const std::string& name, std::string_view other,
-                          std::string_view other_index) {
-  if (!is_index_fold(fold)) {
-    line(fmt::format("a{} = {};", name, cuda_fold(prelude_, fold, dtype, "a" + name, other)));
-    return;
-  }
-  const auto better = prelude_.use(fold == Fold::argmin ? "argmin_better" : "argmax_better");
-  line(fmt::format("if ({0}({1}, {2}, a{3}, x{3})) a{3} = {1}, x{3} = {2};", better, other,
-                   other_index, name));
-}
-
-// A value of another thread of the warp, by a shuffle that knows 32 and 64 bits.
-std::string shuffled(DType dtype, std::string_view shuffle, std::string_view name,
-                     std::string_view lane) {
-  if (size_of(dtype) >= 4) return fmt::format("{}(0xffffffffu, {}, {})", shuffle, name, lane);
-  return fmt::format("({}){}(0xffffffffu, (i32){}, {})", cuda_type(dtype), shuffle, name, lane);
-}
-
-// Folds the accumulators of groups of `width` threads; each thread then has the same result.
-void KernelEmitter::fold_warps(Id id, int width) {
-  const auto& list = node(id).accumulators;
-  if (width > 1) {
-    open(fmt::format("for (i32 d = {}; d > 0; d >>= 1)", width / 2));
-    for (std::size_t k = 0; k < list.size(); ++k) {
-      const std::string name = fmt::format("{}_{}", id, k);
-      const auto type = cuda_type(list[k].dtype);
-      line(fmt::format("const {} o{} = {};", type, k,
-                       shuffled(list[k].dtype, "__shfl_xor_sync", "a" + name, "d")));
-      if (is_index_fold(list[k].fold)) {
-        line(fmt::format("const i64 p{} = {};", k,
-                         shuffled(DType::int64, "__shfl_xor_sync", "x" + name, "d")));
-      }
-      merge(list[k].fold, list[k].dtype, name, fmt::format("o{}", k), fmt::format("p{}", k));
-    }
-    close();
-  }
-}
-
-void KernelEmitter::fold_block(Id id) {
-  const auto& list = node(id).accumulators;
-  const int warps = kernel_.threads / 32;
-  fold_warps(id, 32);
-  if (warps > 1) {
-    const auto each = [&](auto&& print) {
-      for (std::size_t k = 0; k < list.size(); ++k) {
-        const std::string name = fmt::format("{}_{}", id, k);
-        print(cuda_type(list[k].dtype), 's', 'a', name);
-        if (is_index_fold(list[k].fold)) print(std::string_view("i64"), 't', 'x', name);
-      }
-    };
-    each([&](std::string_view type, char scratch, char, const std::string& name) {
-      line(fmt::format("__shared__ {} {}{}[{}];", type, scratch, name, warps));
-    });
-    open("if (threadIdx.x % 32 == 0)");
-    each([&](std::string_view, char scratch, char own, const std::string& name) {
-      line(fmt::format("{0}{2}[threadIdx.x / 32] = {1}{2};", scratch, own, name));
-    });
-    close();
-    line("__syncthreads();");
-    each([&](std::string_view, char scratch, char own, const std::string& name) {
-      line(fmt::format("{1}{2} = {0}{2}[threadIdx.x % {3}];", scratch, own, name, warps));
-    });
-    fold_warps(id, warps);
-  }
-  // Threads may have met zeros of both signs, or NaNs, in different orders.
-  for (std::size_t k = 0; k < list.size(); ++k) {
-    const bool extremum = list[k].fold == Fold::min || list[k].fold == Fold::max;
-    if (!extremum || !is_float(list[k].dtype)) continue;
-    const std::string name = fmt::format("a{}_{}", id, k);
-    line(fmt::format("{} = {};", name, shuffled(list[k].dtype, "__shfl_sync", name, "0")));
-  }
-}
-
-}  // namespace
 
 std::string emit_cuda(std::span<const Kernel* const> kernels) {
   Prelude prelude;

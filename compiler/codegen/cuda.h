@@ -14,8 +14,14 @@ namespace croton::codegen {
 /// A program with an `extern "C" __global__` function for each kernel, of that kernel's name: first
 /// the buffers that are arguments, then `long long` sizes, then `long long* error` if the kernel
 /// has checks. A launch has one block of the grid for each block of the kernel and
-/// `Kernel::threads` threads a block, a power of two from 32 to 1024; `threadIdx.y` and `z` are 0.
-/// Names must differ.
+/// `Kernel::threads` threads a block, a power of two from 32 to 1024, or, where the kernel is
+/// elastic, any multiple of 32 up to that. Where it is packed, a block of the launch is (threads,
+/// several), one row of threads for each block of the kernel, 256 threads (elastic: `threads`) at
+/// most, and the number of the kernel's blocks follows the sizes as a `long long`. Buffers begin
+/// at multiples of 16 bytes. Names must differ.
+///
+/// The text computes indices in 32 bits. With `#define CROTON_WIDE` in front of it they have 64,
+/// which a launch needs with a size, a grid or the elements of a buffer of kWideFrom (runtime/plan.h) or more.
 std::string emit_cuda(std::span<const kernel::Kernel* const> kernels);
 
 /// The options of NVRTC under which the text means what kernel.h says.

@@ -37,7 +37,8 @@ bool conflict(const Pending& before, const Pending& now) {
 
 class Analysis {
  public:
-  explicit Analysis(const Kernel& kernel) : kernel_(kernel), before_(kernel.nodes.size()) {}
+  Analysis(const Kernel& kernel, const LaneLayouts& layouts)
+      : kernel_(kernel), layouts_(layouts), before_(kernel.nodes.size()) {}
 
   std::vector<bool> run() {
     Pending pending;
@@ -46,21 +47,18 @@ class Analysis {
   }
 
  private:
-  // Arguments that may be the same memory count as one buffer.
-  int memory_of(const Node& node) const {
-    const int aliases = kernel_.buffers[node.index].aliases;
-    return aliases >= 0 ? aliases : node.index;
-  }
-
   // The shared memory through which a `lanes` folds is a buffer of its own.
   static int scratch_of(Id lanes) { return -1 - lanes; }
 
   Pending accesses(Id id, bool in_lanes) const {
     const Node& node = kernel_.nodes[id];
     Pending found;
-    if (node.op == Op::load || node.op == Op::gather) found.read.insert(memory_of(node));
+    const bool memory = node.op == Op::load || node.op == Op::gather || node.op == Op::store ||
+                        node.op == Op::scatter;
+    if (memory && layouts_.kept(node.index) > 0) return found;  // each thread has its own
+    if (node.op == Op::load || node.op == Op::gather) found.read.insert(node.index);
     if (node.op == Op::store || node.op == Op::scatter) {
-      (in_lanes ? found.written : found.first_wrote).insert(memory_of(node));
+      (in_lanes ? found.written : found.first_wrote).insert(node.index);
     }
     if (node.op == Op::lanes || node.op == Op::loop) {
       for (const Id inner : kernel_.regions[node.region]) found.join(accesses(inner, true));
@@ -101,6 +99,7 @@ class Analysis {
   }
 
   const Kernel& kernel_;
+  const LaneLayouts& layouts_;
   std::vector<bool> before_;
 };
 
@@ -110,6 +109,8 @@ bool folds_over_block(const Kernel& kernel, const Node& lanes) {
   return !lanes.accumulators.empty() && kernel.threads > 32;
 }
 
-std::vector<bool> barriers_before(const Kernel& kernel) { return Analysis(kernel).run(); }
+std::vector<bool> barriers_before(const Kernel& kernel, const LaneLayouts& layouts) {
+  return Analysis(kernel, layouts).run();
+}
 
 }  // namespace croton::codegen

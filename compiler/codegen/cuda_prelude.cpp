@@ -20,6 +20,13 @@ typedef u16 f16;   // the bits of
 typedef u16 bf16;  // storage types
 typedef float f32;
 typedef double f64;
+#ifdef CROTON_WIDE  // indices where some size does not fit 32 bits
+typedef i64 idx;
+typedef u64 uidx;
+#else
+typedef i32 idx;
+typedef u32 uidx;
+#endif
 )";
 
 struct DeviceFunction {
@@ -140,6 +147,22 @@ template <class T>
 __device__ __forceinline__ bool argmax_better(T x, i64 i, T y, i64 j) {
   if (x != x || y != y) return x != x && (y == y || i < j);
   return y < x || (x == y && i < j);
+}
+)"},
+    {"pack", "", R"(// Neighbours that one access moves.
+template <class T, i32 N>
+struct __align__(N * sizeof(T)) pack {
+  T v[N];
+};
+)"},
+    {"load_pack", "pack", R"(template <class T, i32 N>
+__device__ __forceinline__ pack<T, N> load_pack(const T* from) {
+  return *(const pack<T, N>*)from;
+}
+)"},
+    {"store_pack", "pack", R"(template <class T, class... Rest>
+__device__ __forceinline__ void store_pack(T* to, T first, Rest... rest) {
+  *(pack<T, 1 + sizeof...(Rest)>*)to = {first, rest...};
 }
 )"},
     {"report", "", R"(// Records the first failed check of a launch.

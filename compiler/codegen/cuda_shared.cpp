@@ -71,29 +71,31 @@ Dim size_term(const Kernel& kernel, std::span<const Dim> sizes, Id id) {
 
 std::int64_t scratch_bytes(const Kernel& kernel, const Node& lanes) {
   if (!folds_over_block(kernel, lanes)) return 0;
+  const int scratch = kernel.elastic ? 32 : kernel.threads / 32;
   std::int64_t bytes = 0;
   for (const auto& accumulator : lanes.accumulators) {
-    bytes +=
-        padded(kernel.threads / 32, accumulator.dtype) + padded(kernel.threads / 32, DType::int64);
+    bytes += padded(scratch, accumulator.dtype) + padded(scratch, DType::int64);
   }
   return bytes;
 }
 
 }  // namespace
 
-SharedArrays::SharedArrays(const Kernel& kernel) : kernel_(kernel) {
+SharedArrays::SharedArrays(const Kernel& kernel, const LaneLayouts& layouts)
+    : kernel_(kernel), layouts_(layouts), all_(kernel.packed) {
   std::int64_t declared = 0;
   for (const Node& node : kernel.nodes) {
     if (node.op == Op::lanes) declared += scratch_bytes(kernel, node);
-    if (node.op == Op::local && !dynamic(node)) {
+    if (node.op == Op::local && !dynamic(node) && layouts.kept(node.index) == 0) {
       const auto elements = static_cast<std::int64_t>(kernel.nodes[node.in[0]].bits);
       declared += padded(elements, kernel.buffers[node.index].dtype);
     }
   }
-  all_ = declared > kDeclaredSharedBytes;
+  all_ = all_ || declared > kDeclaredSharedBytes;
 }
 
 bool SharedArrays::dynamic(const Node& local) const {
+  if (layouts_.kept(local.index) > 0) return false;
   return all_ || kernel_.nodes[local.in[0]].op != Op::constant;
 }
 
@@ -103,7 +105,8 @@ bool SharedArrays::any_dynamic() const {
 }
 
 Dim cuda_shared_term(const Kernel& kernel, std::span<const Dim> sizes) {
-  const SharedArrays arrays(kernel);
+  const LaneLayouts layouts(kernel);
+  const SharedArrays arrays(kernel, layouts);
   Dim bytes = 0;
   for (const Node& node : kernel.nodes) {
     if (node.op != Op::local || !arrays.dynamic(node)) continue;
@@ -115,7 +118,8 @@ Dim cuda_shared_term(const Kernel& kernel, std::span<const Dim> sizes) {
 }
 
 std::int64_t cuda_shared_bytes(const Kernel& kernel, std::span<const std::int64_t> sizes) {
-  const SharedArrays arrays(kernel);
+  const LaneLayouts layouts(kernel);
+  const SharedArrays arrays(kernel, layouts);
   std::int64_t bytes = 0;
   for (const Node& node : kernel.nodes) {
     if (node.op != Op::local || !arrays.dynamic(node)) continue;

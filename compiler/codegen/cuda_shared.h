@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "compiler/codegen/cuda_lanes.h"
 #include "compiler/kernel/kernel.h"
 
 namespace croton::codegen {
@@ -16,12 +17,13 @@ inline constexpr std::int64_t kSharedAlignment = 16;
 /// Whether the array of a `local` node lies in dynamic shared memory.
 class SharedArrays {
  public:
-  explicit SharedArrays(const kernel::Kernel& kernel);
+  SharedArrays(const kernel::Kernel& kernel, const LaneLayouts& layouts);
   bool dynamic(const kernel::Node& local) const;
   bool any_dynamic() const;
 
  private:
   const kernel::Kernel& kernel_;
+  const LaneLayouts& layouts_;
   bool all_ = false;
 };
 

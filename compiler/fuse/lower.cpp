@@ -129,7 +129,21 @@ void GroupLowering::set_lane(int loop, Expr start, Expr counter) {
 
 void GroupLowering::clear_lane() {
   if (lane_loop_ >= 0) counters_[lane_loop_] = {};
+  for (int i = flat_loop_; i >= 0 && i < static_cast<int>(loops_.size()); ++i) counters_[i] = {};
   lane_loop_ = -1;
+  flat_loop_ = -1;
+}
+
+void GroupLowering::set_flat(int first, Expr start, Expr counter) {
+  flat_loop_ = first;
+  lane_start_ = start;
+  Expr index = b.bounded(start + counter);
+  for (int i = static_cast<int>(loops_.size()) - 1; i > first; --i) {
+    const Expr extent = size(loops_[i].size);
+    counters_[i] = index % extent;
+    index = index / extent;
+  }
+  counters_[first] = index;
 }
 
 Expr GroupLowering::size(Dim dim) {
@@ -342,19 +356,34 @@ Expr GroupLowering::read(const Variable& v, const std::vector<Position>& positio
     in_place_[v] = plain && (first || in_place_[v]);
     return b.constant(v.dtype(), 1);
   }
+  if (mask_) mask = mask ? mask & mask_ : mask_;
   const int buffer = buffers_.at(v);
   if (!sum.affine()) return b.gather(buffer, value(sum), mask);
   const Address from = address(sum);
-  return b.load(buffer, from.base, from.stride, mask);
+  return from.base.varying() ? b.gather(buffer, from.base, mask)
+                             : b.load(buffer, from.base, from.stride, mask);
 }
 
-void GroupLowering::store(const Variable& v, Expr value) {
-  store_at(buffers_.at(v), linear(v, position_of(v.node())), value);
+/// Whether the flat loops are walked through in row-major order, one element at a time.
+bool GroupLowering::is_flat(const Position& linear) const {
+  Dim stride = 1;
+  for (std::size_t i = loops_.size(); i-- > static_cast<std::size_t>(flat_loop_);) {
+    Dim mine = 0;
+    for (const auto& [axis, coefficient] : linear.terms) {
+      if (axis == loops_[i].axes.back()) mine = coefficient;
+    }
+    if (!mine.same(stride)) return false;
+    stride = stride * loops_[i].size;
+  }
+  return true;
 }
 
 GroupLowering::Address GroupLowering::address(const Position& linear) {
   Address to{size(linear.offset), b.i64(0)};
-  for (std::size_t i = 0; i < loops_.size(); ++i) {
+  const bool flat = flat_loop_ >= 0 && is_flat(linear);
+  if (flat) to = {to.base + lane_start_, b.i64(1)};
+  const std::size_t last = flat ? static_cast<std::size_t>(flat_loop_) : loops_.size();
+  for (std::size_t i = 0; i < last; ++i) {
     for (const auto& [axis, coefficient] : linear.terms) {
       if (axis != loops_[i].axes.back()) continue;
       const bool lane = static_cast<int>(i) == lane_loop_;
@@ -366,14 +395,20 @@ GroupLowering::Address GroupLowering::address(const Position& linear) {
   return to;
 }
 
+void GroupLowering::store(const Variable& v, Expr value) {
+  store_at(buffers_.at(v), linear(v, position_of(v.node())), value);
+}
+
 void GroupLowering::store_at(int buffer, const Position& linear, Expr value) {
   const Address to = address(linear);
-  b.store(buffer, to.base, to.stride, value);
+  if (to.base.varying()) return b.scatter(buffer, to.base, value, mask_);
+  b.store(buffer, to.base, to.stride, value, mask_);
 }
 
 Expr GroupLowering::load_at(int buffer, DType, const Position& linear) {
   const Address from = address(linear);
-  return b.load(buffer, from.base, from.stride);
+  return from.base.varying() ? b.gather(buffer, from.base, mask_)
+                             : b.load(buffer, from.base, from.stride, mask_);
 }
 
 void GroupLowering::hoist(const std::vector<bool>& running) {

@@ -60,6 +60,11 @@ class GroupLowering {
   void set_counter(int loop, kernel::Expr value);
   void set_lane(int loop, kernel::Expr start, kernel::Expr counter);
   void clear_lane();
+  /// Reads give 0 and stores do nothing where it is false, from here on; {}: no mask.
+  void set_mask(kernel::Expr mask) { mask_ = mask; }
+  /// For lanes over all loops from `first` on as one: element start + counter of them in row-major
+  /// order. What is read and written in that order is contiguous, all else is gathered.
+  void set_flat(int first, kernel::Expr start, kernel::Expr counter);
 
   // Values made in a region are forgotten when it ends.
   void open() { memo_.emplace_back(); }
@@ -102,7 +107,8 @@ class GroupLowering {
     int buffer;
     Position linear;
   };
-  /// Where the lanes of an access start, and how far they are apart.
+  /// Where the lanes of an access start, and how far they are apart; a base that varies is all of
+  /// it, for gather and scatter.
   struct Address {
     kernel::Expr base;
     kernel::Expr stride;
@@ -112,6 +118,7 @@ class GroupLowering {
   kernel::Expr read(const Variable& v, const std::vector<Position>& position, kernel::Expr mask);
   kernel::Expr value(const Position& position);
   kernel::Expr axis_value(int axis);
+  bool is_flat(const Position& linear) const;
   std::string key(const Variable& v, const std::vector<Position>& position,
                   kernel::Expr mask) const;
   bool depends_on_unready(const Node* node, const std::vector<bool>& running) const;
@@ -129,6 +136,8 @@ class GroupLowering {
   std::vector<kernel::Expr> counters_;  ///< one a loop (survey: one an axis)
   int lane_loop_ = -1;
   kernel::Expr lane_start_;
+  kernel::Expr mask_;
+  int flat_loop_ = -1;  ///< first of the loops that the lanes run as one
   VariableMap<int> buffers_;
   std::vector<std::unordered_map<std::string, kernel::Expr>> memo_;
   std::unordered_map<const Node*, kernel::Expr> folds_;

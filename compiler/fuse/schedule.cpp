@@ -13,7 +13,8 @@ using kernel::Expr;
 Scheduled schedule(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
   switch (group.kind) {
     case GroupKind::map:
-      return schedule_map(group, shapes, target);
+      return target.device.gpu() ? schedule_gpu_map(group, shapes, target)
+                                 : schedule_map(group, shapes, target);
     case GroupKind::row:
       return schedule_row(group, shapes, target);
     case GroupKind::reduce:
@@ -128,10 +129,6 @@ std::vector<KernelBuffer> declare_buffers(GroupLowering& lowering,
   return buffers;
 }
 
-namespace {
-
-/// For each output an operand that dies here may give its memory to: of the same element size, read
-/// only where the output is written. Each operand at most once.
 std::vector<int> find_shares(const Group& group, const Survey& survey) {
   std::vector<int> shares(group.outputs.size(), -1);
   std::vector<bool> taken(survey.reads.size(), false);
@@ -147,8 +144,6 @@ std::vector<int> find_shares(const Group& group, const Survey& survey) {
   }
   return shares;
 }
-
-}  // namespace
 
 Scheduled schedule_map(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
   const Survey known = survey(group, shapes);

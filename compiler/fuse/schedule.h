@@ -25,6 +25,7 @@ struct KernelLaunch {
   Dim blocks = 1;
   Dim work = 0;             ///< scalar operations, roughly
   std::vector<int> shares;  ///< for each output: the buffer whose memory it may take over, or -1
+  bool rare = false;        ///< GPU: compiled when a call first launches it
   Dim threads = -1;         ///< GPU: threads of a block; -1: those of the kernel
   Dim packed = -1;          ///< GPU: blocks of the kernel in one block of the launch; -1: one
   /// Zero where each row that a `lanes` writes starts at a multiple of 64 bytes, so that
@@ -56,8 +57,13 @@ Scheduled schedule(const Group& group, const Shapes& shapes, const ScheduleTarge
 
 // One for each kind.
 Scheduled schedule_map(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
+Scheduled schedule_gpu_map(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
 Scheduled schedule_row(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
 Scheduled schedule_reduce(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
+Scheduled schedule_gpu_everything(const Group& group, const Shapes& shapes,
+                                  const ScheduleTarget& target);
+Scheduled schedule_gpu_columns(const Group& group, const Shapes& shapes,
+                               const ScheduleTarget& target);
 Scheduled schedule_own(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
 
 // Shared by them.
@@ -70,6 +76,14 @@ struct Survey {
   std::unordered_set<const Node*> computed;
 };
 Survey survey(const Group& group, const Shapes& shapes);
+
+/// `known` has its kept loops first.
+Scheduled schedule_gpu_row(const Group& group, const Shapes& shapes, const ScheduleTarget& target,
+                           const Survey& known);
+
+/// For each output an operand that dies here may give its memory to: of the same element size, read
+/// only where the output is written. Each operand at most once.
+std::vector<int> find_shares(const Group& group, const Survey& survey);
 
 /// Elements that one block works on at least, so that handing out blocks costs little.
 inline constexpr std::int64_t kBlockElements = 4096;

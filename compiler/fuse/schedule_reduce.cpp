@@ -2,44 +2,16 @@
 // block one, so a first kernel leaves partial results and a second one folds them; how many there
 // are follows from the sizes alone.
 #include <algorithm>
-#include <limits>
 
+#include "compiler/fuse/reduce_parts.h"
 #include "compiler/fuse/schedule.h"
 #include "compiler/graph/op.h"
-#include "croton/error.h"
 
 namespace croton {
 
 using kernel::Binary;
 using kernel::Expr;
 using kernel::Fold;
-
-Expr identity(kernel::Builder& b, Fold fold, DType dtype) {
-  const bool largest = fold == Fold::min || fold == Fold::argmin;
-  switch (fold) {
-    case Fold::sum:
-    case Fold::any:
-      return b.integer(dtype, 0);
-    case Fold::prod:
-    case Fold::all:
-      return b.integer(dtype, 1);
-    case Fold::min:
-    case Fold::max:
-    case Fold::argmin:
-    case Fold::argmax:
-      break;
-  }
-  if (is_bool(dtype)) return b.integer(dtype, largest ? 1 : 0);
-  if (is_float(dtype)) {
-    const double infinity = std::numeric_limits<double>::infinity();
-    return b.constant(dtype, largest ? infinity : -infinity);
-  }
-  const int bits = static_cast<int>(size_of(dtype)) * 8;
-  if (is_unsigned(dtype))
-    return largest ? b.bits(dtype, ~0ull >> (64 - bits)) : b.integer(dtype, 0);
-  const std::int64_t low = std::numeric_limits<std::int64_t>::min() >> (64 - bits);
-  return b.integer(dtype, largest ? ~low : low);
-}
 
 namespace {
 
@@ -51,108 +23,34 @@ constexpr std::int64_t kColumns = 8192;  ///< columns of one block, so that sums
 constexpr std::int64_t kPieceElements = 262144;
 constexpr std::int64_t kMostPieces = 64;
 
-bool pairs(Fold fold) { return fold == Fold::argmax || fold == Fold::argmin; }
-
-class Reducer {
+class Reducer : private ReduceParts {
  public:
   Reducer(const Group& group, const Shapes& shapes, const ScheduleTarget& target)
-      : group_(group), shapes_(shapes), target_(target) {
-    known_ = survey(group, shapes);
-    for (const Node* node : group.nodes) {
-      if (reduces(node, shapes)) folds_.push_back(node);
-    }
-    for (const Variable& output : group.outputs) {
-      (is_full(output.node()) ? full_outputs_ : kept_outputs_).push_back(output);
-    }
-    for (const Node* fold : folds_) {
-      result_.partials.push_back({fold->inputs[0].dtype(), 1});
-      if (pairs(*fold->op->fold)) result_.partials.push_back({DType::int64, 1});
-    }
-  }
+      : ReduceParts(group, shapes, target) {}
 
   Scheduled run() {
     const ScheduleTarget& target = target_;
     bool any_reduced = false;
     bool any_kept = false;
     for (const DomainLoop& loop : known_.loops) (loop.reduced ? any_reduced : any_kept) = true;
-    if (!any_reduced) return schedule_map(group_, shapes_, target);
+    if (!any_reduced) {
+      return target.device.gpu() ? schedule_gpu_map(group_, shapes_, target)
+                                 : schedule_map(group_, shapes_, target);
+    }
     if (!any_kept) {
       const Dim all = extent(known_.loops, 0, known_.loops.size());
       if (all.is_number() && all.number() <= kOneBlock)
         return schedule_row(group_, shapes_, target);
+      if (target.device.gpu()) return schedule_gpu_everything(group_, shapes_, target);
       everything();
       return std::move(result_);
     }
+    if (target.device.gpu()) return schedule_gpu_columns(group_, shapes_, target);
     columns();
     return std::move(result_);
   }
 
  private:
-  bool is_full(const Node* node) const {
-    if (reduces(node, shapes_)) return false;
-    for (const int axis : group_.axes.at(node)) {
-      if (axis >= 0 && group_.reduced[axis]) return true;
-    }
-    return false;
-  }
-
-  std::vector<kernel::Accumulator> accumulators() const {
-    std::vector<kernel::Accumulator> list;
-    for (const Node* fold : folds_) {
-      list.push_back({*fold->op->fold, fold->inputs[0].dtype(), kernel::kNone});
-    }
-    return list;
-  }
-
-  Expr folded(GroupLowering& l, const Node* fold) const {
-    return l.at(fold->inputs[0], l.operand_position(fold, 0));
-  }
-
-  /// Buffers of the first kernel: full outputs, partial results, operands.
-  void begin_first(KernelLaunch& launch, GroupLowering& l, std::vector<int>& partial) {
-    for (const Variable& output : full_outputs_) {
-      l.declare(output, true);
-      launch.buffers.push_back({output});
-    }
-    for (std::size_t i = 0; i < result_.partials.size(); ++i) {
-      partial.push_back(
-          l.declare_partial(result_.partials[i].dtype, true, result_.partials[i].elements));
-      launch.buffers.push_back({{}, static_cast<int>(i)});
-    }
-    launch.outputs = static_cast<int>(launch.buffers.size());
-    launch.shares.assign(launch.outputs, -1);
-    for (const Variable& read : known_.reads) {
-      l.declare(read, false);
-      launch.buffers.push_back({read});
-    }
-    l.end_declarations();
-  }
-
-  /// Buffers of the second kernel: outputs, operands of what follows the folds, partial results.
-  void begin_second(KernelLaunch& launch, GroupLowering& l, std::vector<int>& partial) {
-    for (const Variable& output : kept_outputs_) {
-      l.declare(output, true);
-      launch.buffers.push_back({output});
-    }
-    for (const Variable& read : known_.reads) {
-      l.declare(read, false);
-      launch.buffers.push_back({read});
-    }
-    launch.outputs = static_cast<int>(kept_outputs_.size());
-    launch.shares.assign(launch.outputs, -1);
-    for (std::size_t i = 0; i < result_.partials.size(); ++i) {
-      partial.push_back(
-          l.declare_partial(result_.partials[i].dtype, false, result_.partials[i].elements));
-      launch.buffers.push_back({{}, static_cast<int>(i)});
-    }
-    l.end_declarations();
-  }
-
-  void add(KernelLaunch launch, kernel::Builder& b, GroupLowering& l) {
-    finish(launch, b, l);
-    result_.launches.push_back(std::move(launch));
-  }
-
   void everything();
   void everything_partial(Dim chunks, Dim blocks, Dim rows, Dim rows_per_block);
   void everything_final(Dim blocks);
@@ -163,17 +61,6 @@ class Reducer {
   void columns_final(Dim pieces);
   void accumulate_rows(GroupLowering& l, const std::vector<int>& partial, Expr row, int count,
                        Expr columns, Expr start, const Position& target);
-
-  const Group& group_;
-  const Shapes& shapes_;
-  const ScheduleTarget& target_;
-  Survey known_;
-  std::vector<const Node*> folds_;
-  std::vector<Variable> full_outputs_;
-  std::vector<Variable> kept_outputs_;
-  Scheduled result_;
-  std::size_t first_reduced_ = 0;  ///< columns: loops are [kept ..., reduced ..., lane]
-  std::size_t lane_ = 0;
 };
 
 void Reducer::everything() {
@@ -218,7 +105,7 @@ void Reducer::everything_partial(Dim chunks, Dim blocks, Dim rows, Dim rows_per_
   for (std::size_t k = 0; k < folds_.size(); ++k) {
     const Expr index = (first + row) * inner + start + counter;
     b.accumulate(counter, static_cast<int>(k), folded(l, folds_[k]),
-                 pairs(*folds_[k]->op->fold) ? index : Expr{});
+                 pairs(folds_[k]) ? index : Expr{});
   }
   for (const Variable& output : full_outputs_) l.store(output, l.aligned(output));
   l.clear_lane();
@@ -226,8 +113,7 @@ void Reducer::everything_partial(Dim chunks, Dim blocks, Dim rows, Dim rows_per_
   b.end(counter);
   for (std::size_t k = 0; k < folds_.size(); ++k) {
     const int n = static_cast<int>(k);
-    b.accumulate(row, n, b.result(counter, n),
-                 pairs(*folds_[k]->op->fold) ? b.result(counter, n, 1) : Expr{});
+    b.accumulate(row, n, b.result(counter, n), pairs(folds_[k]) ? b.result(counter, n, 1) : Expr{});
   }
   l.close();
   b.end(row);
@@ -235,8 +121,7 @@ void Reducer::everything_partial(Dim chunks, Dim blocks, Dim rows, Dim rows_per_
   for (std::size_t k = 0; k < folds_.size(); ++k) {
     const int n = static_cast<int>(k);
     b.store(partial[p++], b.block(), b.i64(0), b.result(row, n));
-    if (pairs(*folds_[k]->op->fold))
-      b.store(partial[p++], b.block(), b.i64(0), b.result(row, n, 1));
+    if (pairs(folds_[k])) b.store(partial[p++], b.block(), b.i64(0), b.result(row, n, 1));
   }
   add(std::move(launch), b, l);
 }
@@ -253,29 +138,18 @@ void Reducer::everything_final(Dim blocks) {
   std::size_t p = 0;
   for (std::size_t k = 0; k < folds_.size(); ++k) {
     const Expr value = b.load(partial[p++], b.i64(0), b.i64(1));
-    const Expr index =
-        pairs(*folds_[k]->op->fold) ? b.load(partial[p++], b.i64(0), b.i64(1)) : Expr{};
+    const Expr index = pairs(folds_[k]) ? b.load(partial[p++], b.i64(0), b.i64(1)) : Expr{};
     b.accumulate(counter, static_cast<int>(k), value, index);
   }
   b.end(counter);
-  for (std::size_t k = 0; k < folds_.size(); ++k) {
-    l.set_fold(folds_[k],
-               b.result(counter, static_cast<int>(k), pairs(*folds_[k]->op->fold) ? 1 : 0));
-  }
+  set_folds(l, counter);
   for (const Variable& output : kept_outputs_) l.store(output, l.aligned(output));
   add(std::move(launch), b, l);
 }
 
 void Reducer::columns() {
-  std::vector<DomainLoop>& loops = known_.loops;
-  // [kept ..., reduced ..., lane]: the last kept loop becomes the lanes. Where the domain began as
-  // that of the results, the reduced loops stand behind it.
-  const auto reduced = std::stable_partition(loops.begin(), loops.end(),
-                                             [](const DomainLoop& loop) { return !loop.reduced; });
-  std::rotate(reduced - 1, reduced, loops.end());
-  lane_ = loops.size() - 1;
-  first_reduced_ = 0;
-  while (!loops[first_reduced_].reduced) ++first_reduced_;
+  order_columns();
+  const std::vector<DomainLoop>& loops = known_.loops;
   const Dim rows = extent(loops, first_reduced_, lane_);
   if (rows.is_number() && rows.number() <= kFewRows) {
     columns_direct();
@@ -296,11 +170,7 @@ void Reducer::columns_direct() {
   kernel::Builder b;
   GroupLowering l(group_, shapes_, b, target_.check_bounds);
   l.set_loops(known_.loops, known_.computed);
-  std::vector<Variable> outputs = full_outputs_;
-  outputs.insert(outputs.end(), kept_outputs_.begin(), kept_outputs_.end());
-  launch.buffers = declare_buffers(l, outputs, known_.reads);
-  launch.outputs = static_cast<int>(outputs.size());
-  launch.shares.assign(outputs.size(), -1);
+  begin_only(launch, l);
   const Dim inner = known_.loops[lane_].size;
   const Dim chunks = ceil_div(inner, kBlockElements);
   launch.blocks = extent(known_.loops, 0, first_reduced_) * chunks;
@@ -322,15 +192,12 @@ void Reducer::columns_direct() {
   l.open();
   set_counters(l, first_reduced_, lane_, row);
   for (std::size_t k = 0; k < folds_.size(); ++k) {
-    b.accumulate(row, static_cast<int>(k), folded(l, folds_[k]),
-                 pairs(*folds_[k]->op->fold) ? row : Expr{});
+    b.accumulate(row, static_cast<int>(k), folded(l, folds_[k]), pairs(folds_[k]) ? row : Expr{});
   }
   for (const Variable& output : full_outputs_) l.store(output, l.aligned(output));
   l.close();
   b.end(row);
-  for (std::size_t k = 0; k < folds_.size(); ++k) {
-    l.set_fold(folds_[k], b.result(row, static_cast<int>(k), pairs(*folds_[k]->op->fold) ? 1 : 0));
-  }
+  set_folds(l, row);
   for (const Variable& output : kept_outputs_) l.store(output, l.aligned(output));
   l.clear_lane();
   l.close();
@@ -362,7 +229,7 @@ void Reducer::accumulate_rows(GroupLowering& l, const std::vector<int>& partial,
     const DType dtype = folds_[k]->inputs[0].dtype();
     const int buffer = partial[p++];
     Expr sum = l.load_at(buffer, dtype, target);
-    if (pairs(fold)) {
+    if (pairs(folds_[k])) {
       const int index_buffer = partial[p++];
       Expr index = l.load_at(index_buffer, DType::int64, target);
       for (int i = 0; i < count; ++i) {
@@ -419,7 +286,7 @@ void Reducer::columns_partial(Dim pieces, Dim piece_rows) {
   std::size_t p = 0;
   for (const Node* fold : folds_) {
     l.store_at(partial[p++], target, identity(b, *fold->op->fold, fold->inputs[0].dtype()));
-    if (pairs(*fold->op->fold)) l.store_at(partial[p++], target, b.i64(0));
+    if (pairs(fold)) l.store_at(partial[p++], target, b.i64(0));
   }
   l.clear_lane();
   l.close();
@@ -467,14 +334,11 @@ void Reducer::columns_final(Dim pieces) {
   std::size_t p = 0;
   for (std::size_t k = 0; k < folds_.size(); ++k) {
     const Expr value = b.load(partial[p++], base, b.i64(1));
-    const Expr index = pairs(*folds_[k]->op->fold) ? b.load(partial[p++], base, b.i64(1)) : Expr{};
+    const Expr index = pairs(folds_[k]) ? b.load(partial[p++], base, b.i64(1)) : Expr{};
     b.accumulate(piece, static_cast<int>(k), value, index);
   }
   b.end(piece);
-  for (std::size_t k = 0; k < folds_.size(); ++k) {
-    l.set_fold(folds_[k],
-               b.result(piece, static_cast<int>(k), pairs(*folds_[k]->op->fold) ? 1 : 0));
-  }
+  set_folds(l, piece);
   for (const Variable& output : kept_outputs_) l.store(output, l.aligned(output));
   l.clear_lane();
   l.close();

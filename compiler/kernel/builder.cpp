@@ -269,6 +269,11 @@ void Builder::check(Expr ok, std::string message, Expr value, Expr bound, CheckP
   add(node, Place::here);
 }
 
+Expr Builder::bounded(Expr x) {
+  kernel_.nodes[x.id].bounded = true;
+  return x;
+}
+
 // ---- Regions ----
 
 Expr Builder::begin(Op op, Expr extent, std::vector<Accumulator> accumulators, int unroll) {

@@ -65,12 +65,21 @@ class Builder {
   /// is bounded.
   void bound(int buffer, Expr elements);
 
+  /// States that an int64 value is no larger than sizes are, give or take 2^20: a number of an
+  /// element or a block, not arithmetic of the user's.
+  Expr bounded(Expr x);
+
   // Regions: begin, emit the body, end. The counter is what begin returns.
   Expr begin_loop(Expr extent, std::vector<Accumulator> accumulators = {});
   Expr begin_lanes(Expr extent, std::vector<Accumulator> accumulators = {}, int unroll = 1);
   void accumulate(Expr loop, int accumulator, Expr value, Expr index = {});
   void end(Expr loop);
   Expr result(Expr loop, int accumulator, int part = 0);
+
+  /// The blocks may share one of the launch.
+  void share_blocks() { kernel_.packed = true; }
+  /// The launch says how many threads a block has.
+  void stretch() { kernel_.elastic = true; }
 
   /// Drops what nobody uses, forms fused multiply-adds (form_fma), numbers the nodes in the order
   /// of execution, verifies, names and gives out the kernel. Ends the use of this builder.

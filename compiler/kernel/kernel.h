@@ -143,6 +143,8 @@ struct Node {
   DType dtype = DType::int64;  ///< of the value; of the stored value for store and scatter
   std::uint8_t sub = 0;        ///< Unary or Binary
   bool varying = false;        ///< set by the builder
+  bool bounded = false;        ///< int64: at most about a size, so that 32 bits do where they do
+                               ///< for all sizes, grids and buffers
   bool streaming = false;      ///< store: nobody reads it soon and it exceeds the cache
   std::uint8_t unroll = 1;     ///< lanes: how many vectors an iteration takes (1, 2, 4, 8)
   std::int32_t index = 0;      ///< size: which; memory nodes and local: buffer; check: id; result

@@ -42,7 +42,7 @@ class PlanBuilder {
   void add_group(const Group& group);
   void add_kernels(const Group& group, Step step);
   void add_step(Step step);
-  int kernel_number(kernel::Kernel kernel, int context, bool streams);
+  int kernel_number(kernel::Kernel kernel, int context, bool streams, bool rare);
   void add_modules();
   std::string emit(const std::vector<const kernel::Kernel*>& kernels, int context) const;
 
@@ -50,6 +50,7 @@ class PlanBuilder {
     kernel::Kernel kernel;
     int context = 0;
     bool streams = false;
+    bool rare = false;
   };
 
   const FunctionGraph& function_;
@@ -204,12 +205,15 @@ void PlanBuilder::add_step(Step step) {
   plan_.steps.push_back(std::move(step));
 }
 
-int PlanBuilder::kernel_number(kernel::Kernel kernel, int context, bool streams) {
+int PlanBuilder::kernel_number(kernel::Kernel kernel, int context, bool streams, bool rare) {
   const std::string key = fmt::format("{}@{}", kernel.name, context);
-  if (const auto it = kernel_index_.find(key); it != kernel_index_.end()) return it->second;
+  if (const auto it = kernel_index_.find(key); it != kernel_index_.end()) {
+    kernels_[it->second].rare = kernels_[it->second].rare && rare;
+    return it->second;
+  }
   const int number = static_cast<int>(kernels_.size());
   kernel_index_.emplace(key, number);
-  kernels_.push_back({std::move(kernel), context, streams});
+  kernels_.push_back({std::move(kernel), context, streams, rare});
   return number;
 }
 
@@ -237,7 +241,8 @@ void PlanBuilder::add_kernels(const Group& group, Step step) {
     if (context_.target(*group.context).gpu()) {
       std::vector<Dim> sizes;
       for (const DimRef ref : launch.sizes) sizes.push_back(plan_.dims.dim(ref));
-      mine.shared_bytes = plan_.dims.ref(codegen::cuda_shared_term(launch.kernel, sizes));
+      const Dim packed = launch.packed.is(-1) ? Dim(1) : launch.packed;
+      mine.shared_bytes = plan_.dims.ref(codegen::cuda_shared_term(launch.kernel, sizes) * packed);
       if (!launch.threads.is(-1)) mine.threads = plan_.dims.ref(launch.threads);
       if (!launch.packed.is(-1)) mine.packed = plan_.dims.ref(launch.packed);
     }
@@ -249,7 +254,7 @@ void PlanBuilder::add_kernels(const Group& group, Step step) {
                                        : fmt::format("[{}] {}; at {}", op, message, line));
     }
     const bool streams = group.kind == GroupKind::map || group.kind == GroupKind::row;
-    mine.kernel = kernel_number(std::move(launch.kernel), step.context, streams);
+    mine.kernel = kernel_number(std::move(launch.kernel), step.context, streams, launch.rare);
     add_step(std::move(mine));
   }
 }
@@ -319,9 +324,10 @@ kernel::Kernel streaming_copy(const kernel::Kernel& kernel) {
 
 void PlanBuilder::add_modules() {
   for (std::size_t c = 0; c < plan_.contexts.size(); ++c) {
-    std::vector<int> mine;
+    std::vector<int> mine, rare;
     for (std::size_t k = 0; k < kernels_.size(); ++k) {
-      if (kernels_[k].context == static_cast<int>(c)) mine.push_back(static_cast<int>(k));
+      if (kernels_[k].context != static_cast<int>(c)) continue;
+      (kernels_[k].rare ? rare : mine).push_back(static_cast<int>(k));
     }
     // A module's text does not depend on the order in which users wrote things.
     std::sort(mine.begin(), mine.end(),
@@ -339,6 +345,12 @@ void PlanBuilder::add_modules() {
       }
       module.text = emit(kernels, static_cast<int>(c));
       plan_.modules.push_back(std::move(module));
+    }
+    for (const int k : rare) {
+      const kernel::Kernel& kernel = kernels_[k].kernel;
+      plan_.kernels[k].module = static_cast<std::int32_t>(plan_.modules.size());
+      plan_.modules.push_back(
+          {static_cast<std::int32_t>(c), emit({&kernel}, static_cast<int>(c)), {kernel.name}});
     }
     const TargetInfo target = context_.target(plan_.contexts[c]);
     if (target.backend != Backend::cpu) continue;
@@ -396,6 +408,7 @@ Plan PlanBuilder::run() {
     kernel.name = pending.kernel.name;
     kernel.checks = pending.kernel.checks;
     kernel.threads = pending.kernel.threads;
+    kernel.rare = pending.rare;
     kernel.packed = pending.kernel.packed;
     kernel.indexed = context_.target(plan_.contexts[pending.context]).gpu();
     plan_.kernels.push_back(std::move(kernel));

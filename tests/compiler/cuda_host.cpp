@@ -45,6 +45,7 @@ std::string wrapper(const kernel::Kernel& k, std::size_t index) {
   };
   for (int i = 0; i < k.arguments(); ++i) add(fmt::format("Any{{buffers[{}]}}", i));
   for (int i = 0; i < k.sizes; ++i) add(fmt::format("sizes[{}]", i));
+  if (k.packed) add(fmt::format("sizes[{}]", k.sizes));
   if (!k.checks.empty()) add("error");
   return fmt::format(
       "static void call_{}(void** buffers, const long long* sizes, long long* error) {{\n"
@@ -61,7 +62,7 @@ std::string program(const std::vector<KernelCase>& cases) {
   std::string table;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     text += wrapper(cases[i].kernel, i);
-    table += fmt::format("  {{call_{}, {}}},\n", i, cases[i].kernel.threads);
+    table += fmt::format("  {{call_{}}},\n", i);
   }
   return text + "static const shim::Entry kEntries[] = {\n" + table +
          "};\nint main(int, char** a) {\n"
@@ -76,9 +77,12 @@ void write_launch(std::ofstream& file, std::size_t index, const kernel::Kernel& 
                   const Launch& launch) {
   write_int(file, static_cast<std::int64_t>(index));
   write_int(file, launch.blocks);
-  write_int(file, codegen::cuda_shared_bytes(k, launch.sizes));
-  write_int(file, static_cast<std::int64_t>(launch.sizes.size()));
+  write_int(file, launch.threads > 0 ? launch.threads : k.threads);
+  write_int(file, launch.packed);
+  write_int(file, codegen::cuda_shared_bytes(k, launch.sizes) * launch.packed);
+  write_int(file, static_cast<std::int64_t>(launch.sizes.size()) + 1);
   for (const std::int64_t size : launch.sizes) write_int(file, size);
+  write_int(file, launch.blocks);
   write_int(file, static_cast<std::int64_t>(launch.buffers.size()));
   for (const Bytes& bytes : launch.buffers) {
     write_int(file, static_cast<std::int64_t>(bytes.size()));

@@ -29,7 +29,7 @@
 
 namespace shim {
 
-enum class State { ready, at_barrier, at_shuffle, done };
+enum class State { ready, at_barrier, at_warp, at_shuffle, done };
 
 struct Fiber {
   ucontext_t context;
@@ -39,9 +39,10 @@ struct Fiber {
 
 struct Index {
   unsigned x = 0;
+  unsigned y = 0;
 };
 
-inline Index thread_index, block_index;
+inline Index thread_index, block_index, block_size;
 inline std::vector<Fiber> fibers;
 inline ucontext_t scheduler;
 inline std::vector<std::uint64_t> exchange;  // what each thread offers in a shuffle
@@ -56,26 +57,32 @@ inline long long* entry_error;
   std::exit(3);
 }
 
+/// Of the thread in its block.
+inline unsigned thread_number() { return thread_index.y * block_size.x + thread_index.x; }
+
 inline void wait(State state) {
-  Fiber& self = fibers[thread_index.x];
+  Fiber& self = fibers[thread_number()];
   self.state = state;
   swapcontext(&self.context, &scheduler);
 }
 
 inline void run_fiber() {
   entry(entry_buffers, entry_sizes, entry_error);
-  fibers[thread_index.x].state = State::done;
+  fibers[thread_number()].state = State::done;
 }
 
-// Lets the fibers of [first, last) go on if all of them wait for `state`.
+// Lets the fibers of [first, last) go on if all of them that still run wait for `state`.
 inline void release(std::size_t first, std::size_t last, State state) {
   for (std::size_t i = first; i < last; ++i) {
-    if (fibers[i].state != state) return;
+    if (fibers[i].state != state && fibers[i].state != State::done) return;
   }
-  for (std::size_t i = first; i < last; ++i) fibers[i].state = State::ready;
+  for (std::size_t i = first; i < last; ++i) {
+    if (fibers[i].state == state) fibers[i].state = State::ready;
+  }
 }
 
-inline void run_block(unsigned threads, bool descending) {
+inline void run_block(bool descending) {
+  const unsigned threads = block_size.x * block_size.y;
   constexpr std::size_t kStack = 64 * 1024;
   fibers.resize(threads);
   exchange.assign(threads, 0);
@@ -92,12 +99,16 @@ inline void run_block(unsigned threads, bool descending) {
   for (bool moved = true; moved;) {
     moved = false;
     for (unsigned i = 0; i < threads; ++i) {
-      thread_index.x = descending ? threads - 1 - i : i;
-      if (fibers[thread_index.x].state != State::ready) continue;
+      const unsigned thread = descending ? threads - 1 - i : i;
+      thread_index = {thread % block_size.x, thread / block_size.x};
+      if (fibers[thread].state != State::ready) continue;
       moved = true;
-      swapcontext(&scheduler, &fibers[thread_index.x].context);
+      swapcontext(&scheduler, &fibers[thread].context);
     }
-    for (unsigned warp = 0; warp < threads; warp += 32) release(warp, warp + 32, State::at_shuffle);
+    for (unsigned warp = 0; warp < threads; warp += 32) {
+      release(warp, warp + 32, State::at_shuffle);
+      release(warp, warp + 32, State::at_warp);
+    }
     release(0, threads, State::at_barrier);
   }
   for (const Fiber& fiber : fibers) {
@@ -108,9 +119,10 @@ inline void run_block(unsigned threads, bool descending) {
 template <class T>
 T shuffle(T value, unsigned from) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "CUDA shuffles 32 and 64 bits");
-  std::memcpy(&exchange[thread_index.x], &value, sizeof value);
+  const unsigned mine = thread_number();
+  std::memcpy(&exchange[mine], &value, sizeof value);
   wait(State::at_shuffle);
-  std::memcpy(&value, &exchange[thread_index.x / 32 * 32 + from], sizeof value);
+  std::memcpy(&value, &exchange[mine / 32 * 32 + from], sizeof value);
   wait(State::at_shuffle);
   return value;
 }
@@ -124,7 +136,6 @@ T read(std::FILE* file) {
 
 struct Entry {
   void (*call)(void**, const long long*, long long*);
-  unsigned threads;
 };
 
 // An argument between guards.
@@ -142,8 +153,9 @@ struct Argument {
 };
 
 // Runs the launches of a file, one after the other, and writes their buffers and error words.
-// A launch is: entry, blocks, bytes of shared memory, count and sizes, count and arguments (bytes,
-// data), each number an int64.
+// A launch is: entry, blocks, threads of a block, blocks of the kernel in one of the launch, bytes
+// of shared memory, count and sizes (with the number of blocks behind them), count and arguments
+// (bytes, data), each number an int64.
 inline int serve(const Entry* entries, const char* input, const char* output, bool descending) {
   std::FILE* in = std::fopen(input, "rb");
   std::FILE* out = std::fopen(output, "wb");
@@ -151,6 +163,8 @@ inline int serve(const Entry* entries, const char* input, const char* output, bo
   for (auto launches = read<std::int64_t>(in); launches > 0; --launches) {
     const Entry& kernel = entries[read<std::int64_t>(in)];
     const auto blocks = read<std::int64_t>(in);
+    block_size.x = static_cast<unsigned>(read<std::int64_t>(in));
+    block_size.y = static_cast<unsigned>(read<std::int64_t>(in));
     dynamic_shared.resize(static_cast<std::size_t>(read<std::int64_t>(in)));
     std::vector<long long> sizes(static_cast<std::size_t>(read<std::int64_t>(in)));
     for (long long& size : sizes) size = read<std::int64_t>(in);
@@ -169,9 +183,9 @@ inline int serve(const Entry* entries, const char* input, const char* output, bo
     entry_buffers = pointers.data();
     entry_sizes = sizes.data();
     entry_error = error;
-    for (std::int64_t b = 0; b < blocks; ++b) {
+    for (std::int64_t b = 0; b * block_size.y < blocks; ++b) {
       block_index.x = static_cast<unsigned>(b);
-      run_block(kernel.threads, descending);
+      run_block(descending);
     }
     for (Argument& argument : arguments) {
       if (!argument.intact()) fail("a kernel wrote outside of its argument");
@@ -187,7 +201,9 @@ inline int serve(const Entry* entries, const char* input, const char* output, bo
 
 #define threadIdx shim::thread_index
 #define blockIdx shim::block_index
+#define blockDim shim::block_size
 
+inline void __syncwarp() { shim::wait(shim::State::at_warp); }
 inline void __syncthreads() { shim::wait(shim::State::at_barrier); }
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {

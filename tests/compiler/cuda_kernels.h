@@ -20,6 +20,8 @@ struct Launch {
   std::int64_t blocks = 1;
   std::vector<std::int64_t> sizes;
   std::vector<Bytes> buffers;
+  int threads = 0;  ///< of an elastic kernel
+  int packed = 1;   ///< blocks of the kernel in one of the launch
 };
 
 struct KernelCase {

@@ -1,0 +1,262 @@
+#include "compiler/codegen/cuda_lanes.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "compiler/kernel/limits.h"
+
+namespace croton::codegen {
+namespace {
+
+using kernel::Binary;
+using kernel::Id;
+using kernel::Kernel;
+using kernel::kNone;
+using kernel::Node;
+using kernel::Op;
+
+constexpr int kAccessBytes = 16;
+constexpr int kMostWidth = 8;
+/// Nodes of a body times its width: beyond, programs take long to compile.
+constexpr int kMostNodes = 384;
+
+int bytes_of(DType dtype) { return static_cast<int>(size_of(dtype)); }
+
+}  // namespace
+
+class LaneLayouts::Chooser {
+ public:
+  explicit Chooser(const Kernel& kernel, LaneLayouts& out)
+      : kernel_(kernel), out_(out), lanes_of_region_(kernel.regions.size(), kNone) {
+    mark(0, kNone);
+    region_of_.resize(kernel.nodes.size());
+    for (std::size_t r = 0; r < kernel.regions.size(); ++r) {
+      for (const Id id : kernel.regions[r]) region_of_[id] = static_cast<int>(r);
+    }
+  }
+
+  void run() {
+    for (Id id = 0; id < static_cast<Id>(kernel_.nodes.size()); ++id) {
+      if (kernel_.nodes[id].op == Op::lanes) out_.layouts_[id] = choose(id);
+    }
+    keep_arrays();
+    for (auto& [lanes, layout] : out_.layouts_) {
+      if (layout.turns == 0 && layout.wide.empty()) layout = {};
+    }
+  }
+
+ private:
+  void mark(int region, Id lanes) {
+    lanes_of_region_[region] = lanes;
+    for (const Id id : kernel_.regions[region]) {
+      const Node& n = kernel_.nodes[id];
+      if (n.region >= 0) mark(n.region, n.op == Op::lanes ? id : lanes);
+    }
+  }
+
+  /// The lanes around a node, or kNone.
+  Id lanes_around(Id id) const { return lanes_of_region_[region_of_[id]]; }
+
+  template <class F>
+  void for_each(Id lanes, F&& visit) const {
+    for (std::size_t r = 0; r < kernel_.regions.size(); ++r) {
+      if (lanes_of_region_[r] != lanes) continue;
+      for (const Id id : kernel_.regions[r]) visit(id);
+    }
+  }
+
+  bool is_one(Id id) const {
+    return kernel_.nodes[id].op == Op::constant && kernel_.nodes[id].bits == 1;
+  }
+
+  /// Loads and stores of neighbouring elements by neighbouring counters, without a mask.
+  bool contiguous(Id id) const {
+    const Node& n = kernel_.nodes[id];
+    return (n.op == Op::load && is_one(n.in[1]) && n.in[2] == kNone) ||
+           (n.op == Op::store && is_one(n.in[1]) && n.in[3] == kNone);
+  }
+
+  /// The largest power of two up to 16 that surely divides a value.
+  int factor(Id id) const {
+    const Node& n = kernel_.nodes[id];
+    switch (n.op) {
+      case Op::constant:
+        return 1 << std::min(4, std::countr_zero(n.bits));
+      case Op::binary: {
+        const int a = factor(n.in[0]), b = factor(n.in[1]);
+        switch (static_cast<Binary>(n.sub)) {
+          case Binary::add:
+          case Binary::sub:
+          case Binary::min:
+          case Binary::max:
+            return std::min(a, b);
+          case Binary::mul:
+            return std::min(16, a * b);
+          default:
+            return 1;
+        }
+      }
+      case Op::select:
+        return std::min(factor(n.in[1]), factor(n.in[2]));
+      default:
+        return 1;
+    }
+  }
+
+  /// What must be a multiple of `width`, of values known outside of the lanes, so that `id` is;
+  /// false where that cannot be told there.
+  bool require(Id id, Id lanes, int width, std::vector<Id>& multiples) const {
+    if (factor(id) >= width) return true;
+    const Node& n = kernel_.nodes[id];
+    if (n.op == Op::constant) return false;
+    const bool outside = lanes_around(id) == kNone;
+    if (n.op == Op::binary) {
+      const auto op = static_cast<Binary>(n.sub);
+      if (op == Binary::add || op == Binary::sub) {
+        return require(n.in[0], lanes, width, multiples) &&
+               require(n.in[1], lanes, width, multiples);
+      }
+      if (op == Binary::mul && !outside) {
+        for (const Id factor : {n.in[0], n.in[1]}) {
+          if (lanes_around(factor) != kNone || kernel_.nodes[factor].op == Op::constant) continue;
+          return require(factor, lanes, width, multiples);
+        }
+        return false;
+      }
+    }
+    if (!outside) return false;
+    if (std::find(multiples.begin(), multiples.end(), id) == multiples.end()) {
+      multiples.push_back(id);
+    }
+    return true;
+  }
+
+  LaneLayout choose(Id lanes) const {
+    int largest = 0;
+    int nodes = 0;
+    bool arrays = false;
+    for_each(lanes, [&](Id id) {
+      const Node& n = kernel_.nodes[id];
+      nodes += n.varying && n.op != Op::result ? 1 : 0;
+      if (!contiguous(id)) return;
+      if (kernel_.buffers[n.index].argument) {
+        largest = std::max(largest, bytes_of(n.dtype));
+      } else {
+        arrays = true;
+      }
+    });
+    LaneLayout layout;
+    if (largest == 0 && !arrays) return layout;
+    layout.width = largest == 0 ? kMostWidth : std::min(kMostWidth, kAccessBytes / largest);
+    // What there is little of is better spread over many threads.
+    const Node& extent = kernel_.nodes[kernel_.nodes[lanes].in[0]];
+    const auto few = [&] {
+      return extent.op == Op::constant &&
+             extent.bits < static_cast<std::uint64_t>(layout.width) * kernel_.threads;
+    };
+    while (layout.width > 1 && (layout.width * nodes > kMostNodes || few())) layout.width /= 2;
+    if (largest == 0) {
+      layout.whole = true;  // as wide as others want that use the same arrays, or not at all
+    } else {
+      set_width(lanes, layout.width, layout);
+    }
+    return layout;
+  }
+
+  void set_width(Id lanes, int width, LaneLayout& layout) const {
+    const Id extent = kernel_.nodes[lanes].in[0];
+    layout = {};
+    layout.width = width;
+    layout.whole = factor(extent) >= width;
+    if (width == 1) return;
+    for_each(lanes, [&](Id id) {
+      if (!contiguous(id)) return;
+      std::vector<Id> multiples = layout.multiples;
+      if (!require(kernel_.nodes[id].in[0], lanes, width, multiples)) return;
+      layout.multiples = std::move(multiples);
+      layout.wide.insert(id);
+    });
+    if (layout.wide.empty()) {
+      layout = {};
+      layout.whole = true;
+    }
+  }
+
+  /// The lanes that touch a block-local array, if each of their threads can keep its part: all
+  /// accesses at the counter itself, in lanes over one constant extent.
+  bool users_of(int buffer, std::vector<Id>& users) const {
+    for (Id id = 0; id < static_cast<Id>(kernel_.nodes.size()); ++id) {
+      const Node& n = kernel_.nodes[id];
+      const bool memory =
+          n.op == Op::load || n.op == Op::store || n.op == Op::gather || n.op == Op::scatter;
+      if (!memory || n.index != buffer) continue;
+      const Node& base = kernel_.nodes[n.in[0]];
+      const Id lanes = lanes_around(id);
+      if (lanes == kNone || !contiguous(id) || base.op != Op::constant || base.bits != 0) {
+        return false;
+      }
+      const Id extent = kernel_.nodes[lanes].in[0];
+      if (kernel_.nodes[extent].op != Op::constant) return false;
+      if (!users.empty() &&
+          kernel_.nodes[kernel_.nodes[users[0]].in[0]].bits != kernel_.nodes[extent].bits) {
+        return false;
+      }
+      if (std::find(users.begin(), users.end(), lanes) == users.end()) users.push_back(lanes);
+    }
+    return !users.empty();
+  }
+
+  void keep_arrays() {
+    if (kernel_.elastic) return;
+    std::int64_t bytes = 0;
+    for (int buffer = kernel_.arguments(); buffer < static_cast<int>(kernel_.buffers.size());
+         ++buffer) {
+      std::vector<Id> users;
+      if (!users_of(buffer, users)) continue;
+      const auto extent =
+          static_cast<std::int64_t>(kernel_.nodes[kernel_.nodes[users[0]].in[0]].bits);
+      int width = kMostWidth;
+      for (const Id lanes : users) width = std::min(width, out_.layouts_[lanes].width);
+      while (extent % width != 0) width /= 2;
+      const std::int64_t sweep = std::int64_t{width} * kernel_.threads;
+      const std::int64_t turns = (extent + sweep - 1) / sweep;
+      const std::int64_t mine = turns * width * bytes_of(kernel_.buffers[buffer].dtype);
+      if (bytes + mine > kernel::kThreadArrayBytes || !agree(users, width)) continue;
+      bytes += mine;
+      for (const Id lanes : users) {
+        LaneLayout& layout = out_.layouts_[lanes];
+        set_width(lanes, width, layout);
+        layout.turns = static_cast<int>(turns);
+      }
+      kept_width_ = width;
+      out_.kept_[buffer] = static_cast<int>(turns * width);
+    }
+  }
+
+  /// Whether the lanes can be written out at this width: they are not yet at another one, and no
+  /// alignment needs to be tested.
+  bool agree(const std::vector<Id>& users, int width) const {
+    return std::all_of(users.begin(), users.end(), [&](Id lanes) {
+      const LaneLayout& now = out_.layouts_.at(lanes);
+      if (now.turns > 0) return kept_width_ == width;
+      LaneLayout layout;
+      set_width(lanes, width, layout);
+      return layout.multiples.empty();
+    });
+  }
+
+  const Kernel& kernel_;
+  LaneLayouts& out_;
+  std::vector<Id> lanes_of_region_;
+  std::vector<int> region_of_;
+  int kept_width_ = 0;
+};
+
+LaneLayouts::LaneLayouts(const Kernel& kernel) { Chooser(kernel, *this).run(); }
+
+int LaneLayouts::kept(int buffer) const {
+  const auto found = kept_.find(buffer);
+  return found == kept_.end() ? 0 : found->second;
+}
+
+}  // namespace croton::codegen
