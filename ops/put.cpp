@@ -64,6 +64,60 @@ kernel::Expr checked_index(KernelLowering& low, kernel::Expr place, kernel::Expr
   return index;
 }
 
+/// Elements of one block of a kernel that may add in any order.
+constexpr std::int64_t kAtOnce = 2048;
+
+/// Lanes over all elements of an operand, kAtOnce to a block; `body` takes the number of the first
+/// element of the block and the counter.
+template <class Body>
+void over_elements(KernelLowering& low, Dim elements, const Body& body) {
+  kernel::Builder& b = low.b;
+  low.blocks = floor_div(elements + Dim(kAtOnce - 1), Dim(kAtOnce));
+  low.work = elements;
+  const kernel::Expr start = b.bounded(b.block() * kAtOnce);
+  const kernel::Expr count =
+      b.binary(kernel::Binary::min, b.i64(kAtOnce), low.value(elements) - start);
+  const kernel::Expr lane = b.begin_lanes(count);
+  body(start, lane);
+  b.end(lane);
+}
+
+/// In two kernels: a copy of the operand, then one addition for each value, all at once. `along`:
+/// there is an index for each value.
+void add_at_once(KernelLowering& low, bool along) {
+  kernel::Builder& b = low.b;
+  const Blocks blocks = blocks_of(low);
+  const kernel::Expr one = b.i64(1);
+  if (low.launch == 0) {
+    low.more = true;
+    over_elements(low, blocks.outer * blocks.length * blocks.inner,
+                  [&](kernel::Expr start, kernel::Expr) {
+                    b.store(kResult, start, one, b.load(kOperand, start, one));
+                  });
+    return;
+  }
+  over_elements(low, blocks.outer * blocks.places * blocks.inner,
+                [&](kernel::Expr start, kernel::Expr lane) {
+                  const kernel::Expr inner = low.value(blocks.inner);
+                  const kernel::Expr length = low.value(blocks.length);
+                  const kernel::Expr places = low.value(blocks.places);
+                  const kernel::Expr number = b.bounded(start + lane);
+                  const kernel::Expr row = number / inner;
+                  const kernel::Expr found =
+                      along ? b.load(kIndices, start, one) : b.gather(kIndices, row % places);
+                  const kernel::Expr raw = b.cast(found, DType::int64);
+                  const kernel::Expr index = wrapped_index(raw, length);
+                  const kernel::Expr ok = in_bounds(index, length);
+                  check_index(low, ok, raw, length);
+                  const kernel::Expr to = (row / places * length + index) * inner + number % inner;
+                  b.scatter_add(kResult, to, b.load(kValue, start, one), ok);
+                });
+}
+
+bool adds_at_once(const KernelLowering& low) {
+  return low.atomics && kernel::Builder::can_scatter_add(low.out[0].dtype);
+}
+
 /// Along the last axis: each block has some rows, copies them, and then writes one column of them
 /// after the other, in the order of the indices.
 void put_columns(KernelLowering& low, const Blocks& blocks, bool add) {
@@ -99,6 +153,7 @@ void put_columns(KernelLowering& low, const Blocks& blocks, bool add) {
 /// additions is that of the indices whatever runs the blocks.
 void put_kernel(KernelLowering& low, bool add) {
   kernel::Builder& b = low.b;
+  if (add && adds_at_once(low)) return add_at_once(low, false);
   const Blocks blocks = blocks_of(low);
   if (blocks.inner.is(1)) return put_columns(low, blocks, add);
   const Dim chunks = min(blocks.length, max(floor_div(Dim(64), max(blocks.outer, Dim(1))), Dim(1)));
@@ -138,6 +193,7 @@ void inc_take_kernel(KernelLowering& low) { put_kernel(low, true); }
 
 /// Each lane owns one column along the axis: it copies it, then adds at its indices in order.
 void along_kernel(KernelLowering& low) {
+  if (adds_at_once(low)) return add_at_once(low, true);
   constexpr std::int64_t kColumns = 256;
   kernel::Builder& b = low.b;
   const Blocks blocks = blocks_of(low);

@@ -216,10 +216,13 @@ void KernelEmitter::statement(Id id) {
       return accumulate(id);
     case Op::local:
       return local(id);
+    case Op::check:
+      return check(id);
     case Op::load:
+    case Op::gather:
     case Op::store:
       if (width_ > 1 && layouts_.of(lanes_).wide.contains(id) && layouts_.kept(n.index) == 0) {
-        return n.op == Op::load ? wide_load(id) : wide_store(id);
+        return n.op == Op::store ? wide_store(id) : wide_load(id);
       }
       return each(id);
     default:
@@ -230,7 +233,7 @@ void KernelEmitter::statement(Id id) {
 /// A node for each of the counters that are taken at a time.
 void KernelEmitter::each(Id id) {
   const Op op = node(id).op;
-  const bool acts = op == Op::store || op == Op::scatter || op == Op::check;
+  const bool acts = op == Op::store || op == Op::scatter;
   const int count = split(id) || (acts && lanes_ != kNone) ? width_ : 1;
   for (k_ = 0; k_ < count; ++k_) {
     switch (op) {
@@ -241,9 +244,6 @@ void KernelEmitter::each(Id id) {
       case Op::store:
       case Op::scatter:
         store(id);
-        break;
-      case Op::check:
-        check(id);
         break;
       default:
         arithmetic(id);
@@ -291,6 +291,12 @@ void KernelEmitter::index_arithmetic(Id id) {
 }
 
 void KernelEmitter::arithmetic(Id id) {
+  if (width_ > 1 && node(id).op == Op::binary &&
+      node(id).sub == static_cast<int>(Binary::bit_and) &&
+      layouts_.of(lanes_).ordinal.contains(id)) {
+    const auto bits = static_cast<std::uint64_t>(k_) & node(node(id).in[1]).bits;
+    return define(id, cuda_literal(node(id).dtype, bits));
+  }
   if (is_index(id)) return index_arithmetic(id);
   const Node& n = node(id);
   const DType from = node(n.in[0]).dtype;
@@ -336,6 +342,11 @@ void KernelEmitter::store(Id id) {
   const int first = n.op == Op::store ? 2 : 1;
   const std::string stored = value(n.in[first]);
   std::string text = fmt::format("{} = {};", element(id), stored);
+  if (n.op == Op::scatter && n.sub != 0) {
+    const bool wide = n.dtype == DType::int64;  // which atomicAdd does not know
+    text = fmt::format("atomicAdd({}&{}, {}{});", wide ? "(u64*)" : "", element(id),
+                       wide ? "(u64)" : "", stored);
+  }
   if (n.streaming) {
     const bool boolean = n.dtype == DType::boolean;  // which __stcs does not know
     text = fmt::format("__stcs({}&{}, {}{});", boolean ? "(u8*)" : "", element(id),
@@ -361,7 +372,7 @@ void KernelEmitter::wide_load(Id id) {
                      cuda_type(n.dtype), group, id, first, name, n.index, offset(n)));
     for (int i = 0; i < group; ++i) {
       k_ = first + i;
-      define(id, fmt::format("p{}_{}.v[{}]", id, first, i));
+      define(id, fmt::format("p{}_{}.{}", id, first, "abcdefgh"[i]));
     }
   }
   k_ = 0;
@@ -404,11 +415,25 @@ void KernelEmitter::local(Id id) {
   shared_end_ = fmt::format("({} + {})", shared_end_, bytes);
 }
 
+/// Of several counters the first that fails is reported.
 void KernelEmitter::check(Id id) {
   const Node& n = node(id);
-  line(fmt::format("if ({}{}!{}) {}(error, {}, {}, {});", lanes_ == kNone ? kFirstThread : "",
-                   lanes_ == kNone ? " && " : "", value(n.in[0]), prelude_.use("report"), n.index,
-                   value(n.in[1]), value(n.in[2])));
+  const int count = lanes_ == kNone ? 1 : width_;
+  std::string failed, number, bound;
+  for (k_ = count; k_-- > 0;) {
+    const std::string bad = "!" + value(n.in[0]);
+    failed = failed.empty() ? bad : fmt::format("{} || {}", bad, failed);
+    const auto first = [&](std::string& text, Id operand) {
+      const std::string mine = value(operand);
+      text = text.empty() || text == mine ? mine : fmt::format("{} ? {} : {}", bad, mine, text);
+    };
+    first(number, n.in[1]);
+    first(bound, n.in[2]);
+  }
+  k_ = 0;
+  if (lanes_ == kNone) failed = fmt::format("{} && {}", kFirstThread, failed);
+  line(fmt::format("if ({}) {}(error, {}, {}, {});", failed, prelude_.use("report"), n.index,
+                   number, bound));
 }
 
 void KernelEmitter::loop(Id id) {

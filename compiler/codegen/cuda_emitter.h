@@ -37,7 +37,9 @@ class KernelEmitter {
   bool is_constant(Id id, std::uint64_t bits) const;
   bool is_index(Id id) const { return index_[id] != IndexType::none; }
   /// Whether the node has a value for each of several counters.
-  bool split(Id id) const { return width_ > 1 && node(id).varying; }
+  bool split(Id id) const {
+    return width_ > 1 && node(id).varying && !layouts_.of(lanes_).same.contains(id);
+  }
   std::string suffix(Id id) const;
   std::string_view type_of(Id id) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_map>
 
 #include "compiler/kernel/limits.h"
 
@@ -133,11 +134,9 @@ class LaneLayouts::Chooser {
 
   LaneLayout choose(Id lanes) const {
     int largest = 0;
-    int nodes = 0;
     bool arrays = false;
     for_each(lanes, [&](Id id) {
       const Node& n = kernel_.nodes[id];
-      nodes += n.varying && n.op != Op::result ? 1 : 0;
       if (!contiguous(id)) return;
       if (kernel_.buffers[n.index].argument) {
         largest = std::max(largest, bytes_of(n.dtype));
@@ -147,20 +146,34 @@ class LaneLayouts::Chooser {
     });
     LaneLayout layout;
     if (largest == 0 && !arrays) return layout;
-    layout.width = largest == 0 ? kMostWidth : std::min(kMostWidth, kAccessBytes / largest);
+    int width = largest == 0 ? kMostWidth : std::min(kMostWidth, kAccessBytes / largest);
+    if (largest == 0) {
+      layout.width = width;  // as wide as others want that use the same arrays, or not at all
+      return layout;
+    }
     // What there is little of is better spread over many threads.
     const Node& extent = kernel_.nodes[kernel_.nodes[lanes].in[0]];
     const auto few = [&] {
       return extent.op == Op::constant &&
-             extent.bits < static_cast<std::uint64_t>(layout.width) * kernel_.threads;
+             extent.bits * 8 < static_cast<std::uint64_t>(width) * kernel_.threads * 7;
     };
-    while (layout.width > 1 && (layout.width * nodes > kMostNodes || few())) layout.width /= 2;
-    if (largest == 0) {
-      layout.whole = true;  // as wide as others want that use the same arrays, or not at all
-    } else {
-      set_width(lanes, layout.width, layout);
+    while (width > 1 && few()) width /= 2;
+    set_width(lanes, width, layout);
+    while (layout.width > 1 && nodes_of(lanes, layout) > kMostNodes) {
+      set_width(lanes, layout.width / 2, layout);
     }
     return layout;
+  }
+
+  /// How many nodes are printed for the lanes' body.
+  int nodes_of(Id lanes, const LaneLayout& layout) const {
+    int nodes = 0;
+    for_each(lanes, [&](Id id) {
+      const Node& n = kernel_.nodes[id];
+      if (n.op == Op::result || n.op == Op::constant) return;
+      nodes += n.varying && !layout.same.contains(id) ? layout.width : 1;
+    });
+    return nodes;
   }
 
   void set_width(Id lanes, int width, LaneLayout& layout) const {
@@ -178,8 +191,100 @@ class LaneLayouts::Chooser {
     });
     if (layout.wide.empty()) {
       layout = {};
-      layout.whole = true;
+      return;
     }
+    Followed followed{lanes, layout, {{lanes, {}}}};
+    for_each(lanes, [&](Id id) { follow(id, followed); });
+  }
+
+  /// Values that count up with the counter, and what must be multiples of the width for them to
+  /// begin at one.
+  struct Followed {
+    Id lanes;
+    LaneLayout& layout;
+    std::unordered_map<Id, std::vector<Id>> counting;
+  };
+
+  static void add_all(std::vector<Id>& to, const std::vector<Id>& from) {
+    for (const Id id : from) {
+      if (std::find(to.begin(), to.end(), id) == to.end()) to.push_back(id);
+    }
+  }
+
+  /// Finds what neighbouring counters share: quotients of what counts up, and all that comes from
+  /// those alone.
+  void follow(Id id, Followed& f) const {
+    const Node& n = kernel_.nodes[id];
+    if (!n.varying) return;
+    LaneLayout& layout = f.layout;
+    const bool pure = n.op == Op::unary || n.op == Op::binary || n.op == Op::fma ||
+                      n.op == Op::select || n.op == Op::cast || n.op == Op::bitcast ||
+                      n.op == Op::call || n.op == Op::gather;
+    if (!pure) return;
+    const bool all_same = std::all_of(n.in, n.in + 4, [&](Id operand) {
+      return operand == kNone || !kernel_.nodes[operand].varying || layout.same.contains(operand);
+    });
+    if (all_same) {
+      if (n.op != Op::gather || !kernel_.buffers[n.index].written) layout.same.insert(id);
+      return;
+    }
+    const auto counts = f.counting.find(n.in[0]);
+    if (n.op == Op::cast && counts != f.counting.end() && is_integer(n.dtype) &&
+        size_of(n.dtype) == 8) {
+      f.counting[id] = std::vector<Id>(counts->second);
+      return;
+    }
+    if (n.op == Op::gather && counts != f.counting.end() && n.in[1] == kNone &&
+        layout.ordinal.contains(n.in[0])) {
+      layout.wide.insert(id);
+      return;
+    }
+    if (n.op == Op::binary) follow_binary(id, f);
+  }
+
+  void follow_binary(Id id, Followed& f) const {
+    const Node& n = kernel_.nodes[id];
+    LaneLayout& layout = f.layout;
+    const auto op = static_cast<Binary>(n.sub);
+    for (int side = 0; side < 2 && op == Binary::add; ++side) {
+      const auto counts = f.counting.find(n.in[side]);
+      if (counts == f.counting.end() || kernel_.nodes[n.in[1 - side]].varying) continue;
+      std::vector<Id> needs(counts->second);
+      if (!require(n.in[1 - side], f.lanes, layout.width, needs)) return;
+      f.counting[id] = std::move(needs);
+      return;
+    }
+    const auto counts = f.counting.find(n.in[0]);
+    const Node& right = kernel_.nodes[n.in[1]];
+    if (counts == f.counting.end() || right.varying) return;
+    std::vector<Id> needs(counts->second);
+    const auto width = static_cast<std::uint64_t>(layout.width);
+    const bool constant = right.op == Op::constant;
+    if (op == Binary::shr) {
+      if (!constant || right.bits >= 32 || (std::uint64_t{1} << right.bits) % width != 0) return;
+      layout.same.insert(id);
+    } else if (op == Binary::bit_and) {
+      if (!constant || right.bits >= width) return;
+      layout.ordinal.insert(id);
+    } else if (op == Binary::div || op == Binary::rem) {
+      if (!n.bounded && !small(n.in[0])) return;
+      if (!require(n.in[1], f.lanes, layout.width, needs)) return;
+      if (op == Binary::div) {
+        layout.same.insert(id);
+      } else {
+        f.counting[id] = {};
+        layout.ordinal.insert(id);
+      }
+    } else {
+      return;
+    }
+    add_all(layout.multiples, needs);
+  }
+
+  /// Whether a value that counts up is surely not negative: the number of an element.
+  bool small(Id id) const {
+    const Node& n = kernel_.nodes[id];
+    return n.op == Op::lanes || n.bounded;
   }
 
   /// The lanes that touch a block-local array, if each of their threads can keep its part: all

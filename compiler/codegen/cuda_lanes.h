@@ -16,6 +16,8 @@ struct LaneLayout {
   int width = 1;
   std::set<kernel::Id> wide;          ///< loads and stores made for all `width` counters at once
   std::vector<kernel::Id> multiples;  ///< values that must be multiples of the width for that
+  std::set<kernel::Id> same;          ///< values that are equal for all `width` counters
+  std::set<kernel::Id> ordinal;       ///< values that are 0, 1, ... modulo the width for them
   bool whole = false;                 ///< the extent is a multiple of the width
   int turns = 0;  ///< written out: so many sweeps of the block cover the extent, a constant
 };

@@ -27,6 +27,9 @@ typedef u64 uidx;
 typedef i32 idx;
 typedef u32 uidx;
 #endif
+#ifdef __CUDACC__
+#pragma nv_diag_suppress 177  // values that counters taken together turn out not to need
+#endif
 )";
 
 struct DeviceFunction {
@@ -149,10 +152,20 @@ __device__ __forceinline__ bool argmax_better(T x, i64 i, T y, i64 j) {
   return y < x || (x == y && i < j);
 }
 )"},
-    {"pack", "", R"(// Neighbours that one access moves.
+    {"pack", "", R"(// Neighbours that one access moves: by name, since NVRTC takes an array apart.
 template <class T, i32 N>
-struct __align__(N * sizeof(T)) pack {
-  T v[N];
+struct pack;
+template <class T>
+struct __align__(2 * sizeof(T)) pack<T, 2> {
+  T a, b;
+};
+template <class T>
+struct __align__(4 * sizeof(T)) pack<T, 4> {
+  T a, b, c, d;
+};
+template <class T>
+struct __align__(8 * sizeof(T)) pack<T, 8> {
+  T a, b, c, d, e, f, g, h;
 };
 )"},
     {"load_pack", "pack", R"(template <class T, i32 N>
@@ -166,7 +179,7 @@ __device__ __forceinline__ void store_pack(T* to, T first, Rest... rest) {
 }
 )"},
     {"report", "", R"(// Records the first failed check of a launch.
-__device__ __noinline__ void report(i64* error, i64 id, i64 value, i64 bound) {
+__device__ __forceinline__ void report(i64* error, i64 id, i64 value, i64 bound) {
   if (atomicCAS((u64*)error, 0ull, (u64)(id + 1)) != 0ull) return;
   error[1] = value;
   error[2] = bound;

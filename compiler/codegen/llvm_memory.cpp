@@ -364,6 +364,7 @@ void Emitter::emit_store(Id id) {
 
 void Emitter::emit_scatter(Id id) {
   const Node& n = node(id);
+  internal_check(n.sub == 0, "emit_llvm: a scatter that adds");
   at_ = depth();
   bool varying =
       node(n.in[0]).varying || node(n.in[1]).varying || (n.in[2] != kNone && node(n.in[2]).varying);

@@ -238,7 +238,12 @@ Expr GroupLowering::aligned(const Variable& v) {
   // An operand from outside: find a member that says where it stands.
   for (const Node* node : group.nodes) {
     if (!group.axes.contains(node)) continue;
-    if (node->op->form != OpForm::scalar && !node->op->fold) continue;
+    if (node->op->form != OpForm::scalar && !node->op->fold) {
+      for (const Variable& input : node->inputs) {
+        if (!group.contains(input.node()) && shapes.of(input).shape.empty()) at(input, {});
+      }
+      continue;
+    }
     for (int k = 0; k < static_cast<int>(node->inputs.size()); ++k) {
       if (node->inputs[k].same(v)) return at(v, operand_position(node, k));
     }
@@ -256,7 +261,14 @@ Expr GroupLowering::at(const Variable& v, const std::vector<Position>& position,
   if (const auto it = folds_.find(node); it != folds_.end()) {
     result = it->second;
   } else if (const auto cache = cached_.find(node); cache != cached_.end()) {
-    result = load_at(cache->second.buffer, v.dtype(), cache->second.linear);
+    const Cached& c = cache->second;
+    if (c.stride) {
+      result = b.load(c.buffer, c.base, c.stride);
+    } else if (c.base) {
+      result = b.gather(c.buffer, c.base, mask_);
+    } else {
+      result = load_at(c.buffer, v.dtype(), c.linear);
+    }
   } else if (group.contains(node)) {
     result = compute(node, position, mask);
   } else if (const Array* array = constant_value(v); array != nullptr && array->size() == 1) {

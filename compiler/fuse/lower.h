@@ -96,6 +96,10 @@ class GroupLowering {
   void set_cached(const Node* node, int buffer, Position linear) {
     cached_[node] = {buffer, std::move(linear)};
   }
+  /// The same in the open lanes alone: at base + counter * stride, or at a base that varies.
+  void set_cached_at(const Node* node, int buffer, kernel::Expr base, kernel::Expr stride) {
+    cached_[node] = {buffer, {}, base, stride};
+  }
 
   const Group& group;
   const Shapes& shapes;
@@ -106,6 +110,8 @@ class GroupLowering {
   struct Cached {
     int buffer;
     Position linear;
+    kernel::Expr base = {};
+    kernel::Expr stride = {};
   };
   /// Where the lanes of an access start, and how far they are apart; a base that varies is all of
   /// it, for gather and scatter.

@@ -147,6 +147,8 @@ std::vector<int> find_shares(const Group& group, const Survey& survey) {
 
 Scheduled schedule_map(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
   const Survey known = survey(group, shapes);
+  Scheduled tiled;
+  if (schedule_transposed(group, shapes, target, known, tiled)) return tiled;
   KernelLaunch launch;
   kernel::Builder b;
   GroupLowering lowering(group, shapes, b, target.check_bounds);
@@ -221,32 +223,38 @@ Scheduled schedule_map(const Group& group, const Shapes& shapes, const ScheduleT
 
 Scheduled schedule_own(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
   const Node& node = *group.nodes[0];
-  KernelLaunch launch;
-  kernel::Builder b;
-  GroupLowering lowering(group, shapes, b, target.check_bounds);
-  lowering.set_loops({}, {});
+  Scheduled scheduled;
   std::vector<DimType> in;
-  std::vector<Variable> reads;
   for (const Variable& input : node.inputs) in.push_back(shapes.of(input));
-  for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-    const Variable output = node.out(static_cast<int>(k));
-    lowering.declare(output, true);
-    launch.buffers.push_back({output});
+  for (bool more = true; more;) {
+    KernelLaunch launch;
+    kernel::Builder b;
+    GroupLowering lowering(group, shapes, b, target.check_bounds);
+    lowering.set_loops({}, {});
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const Variable output = node.out(static_cast<int>(k));
+      lowering.declare(output, true);
+      launch.buffers.push_back({output});
+    }
+    for (const Variable& input : node.inputs) {
+      lowering.declare(input, false);
+      launch.buffers.push_back({input});
+    }
+    lowering.end_declarations();
+    launch.outputs = static_cast<int>(node.outputs.size());
+    launch.shares.assign(node.outputs.size(), -1);
+    KernelLowering own{b, node, in, shapes.of(&node),
+                       [&lowering](Dim dim) { return lowering.size(dim); }};
+    own.atomics = target.device.gpu() && !target.deterministic;
+    own.launch = static_cast<int>(scheduled.launches.size());
+    node.op->kernel(own);
+    more = own.more;
+    launch.blocks = own.blocks;
+    launch.work = own.work;
+    finish(launch, b, lowering);
+    scheduled.launches.push_back(std::move(launch));
   }
-  for (const Variable& input : node.inputs) {
-    lowering.declare(input, false);
-    launch.buffers.push_back({input});
-  }
-  lowering.end_declarations();
-  launch.outputs = static_cast<int>(node.outputs.size());
-  launch.shares.assign(node.outputs.size(), -1);
-  KernelLowering own{b, node, in, shapes.of(&node),
-                     [&lowering](Dim dim) { return lowering.size(dim); }};
-  node.op->kernel(own);
-  launch.blocks = own.blocks;
-  launch.work = own.work;
-  finish(launch, b, lowering);
-  return {{std::move(launch)}, {}};
+  return scheduled;
 }
 
 }  // namespace croton

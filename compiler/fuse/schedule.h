@@ -46,9 +46,10 @@ struct Scheduled {
 /// What a schedule is made for.
 struct ScheduleTarget {
   TargetInfo device;
-  bool check_bounds = false;  ///< the flag
-  ScheduleTarget(TargetInfo device, bool check_bounds = false)
-      : device(std::move(device)), check_bounds(check_bounds) {}
+  bool check_bounds = false;   ///< the flag
+  bool deterministic = false;  ///< the flag
+  ScheduleTarget(TargetInfo device, bool check_bounds = false, bool deterministic = false)
+      : device(std::move(device)), check_bounds(check_bounds), deterministic(deterministic) {}
 };
 
 /// Kernels for a group of kind map, row, reduce or kernel: how its loops are laid out over blocks
@@ -76,6 +77,11 @@ struct Survey {
   std::unordered_set<const Node*> computed;
 };
 Survey survey(const Group& group, const Shapes& shapes);
+
+/// Adds the kernel and gives true where the group reads something across the axis along which it
+/// writes.
+bool schedule_transposed(const Group& group, const Shapes& shapes, const ScheduleTarget& target,
+                         const Survey& known, Scheduled& scheduled);
 
 /// `known` has its kept loops first.
 Scheduled schedule_gpu_row(const Group& group, const Shapes& shapes, const ScheduleTarget& target,

@@ -107,6 +107,8 @@ class MapEmitter {
 
 Scheduled schedule_gpu_map(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
   const Survey known = survey(group, shapes);
+  Scheduled tiled;
+  if (schedule_transposed(group, shapes, target, known, tiled)) return tiled;
   KernelLaunch launch;
   kernel::Builder b(threads_for(known.loops));
   GroupLowering lowering(group, shapes, b, target.check_bounds);

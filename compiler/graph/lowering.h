@@ -62,6 +62,9 @@ struct KernelLowering {
   std::function<kernel::Expr(Dim)> value;  ///< a size as an int64 value
   Dim blocks = 1;                          ///< set by the op: size of the grid
   Dim work = 0;                            ///< set by the op: estimate in scalar operations
+  bool atomics = false;                    ///< the kernel may add to memory in any order
+  int launch = 0;     ///< which of several kernels this is, one after the other
+  bool more = false;  ///< set by the op: another one follows
 };
 
 }  // namespace croton

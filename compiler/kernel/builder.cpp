@@ -237,10 +237,24 @@ void Builder::store(int buffer, Expr base, Expr stride, Expr value, Expr mask, b
 }
 
 void Builder::scatter(int buffer, Expr index, Expr value, Expr mask) {
+  add_scatter(buffer, index, value, mask, false);
+}
+
+bool Builder::can_scatter_add(DType dtype) {
+  return (is_integer(dtype) && size_of(dtype) >= 4) || computes_in_float(dtype);
+}
+
+void Builder::scatter_add(int buffer, Expr index, Expr value, Expr mask) {
+  internal_check(can_scatter_add(value.dtype()), "a scatter of a dtype that cannot add");
+  add_scatter(buffer, index, value, mask, true);
+}
+
+void Builder::add_scatter(int buffer, Expr index, Expr value, Expr mask, bool adds) {
   mask = guard(buffer, index, mask);
   Node node = leaf(Op::scatter, buffer_of(buffer).dtype);
   internal_check(value.dtype() == node.dtype, "a stored value has another dtype than the buffer");
   node.index = buffer;
+  node.sub = adds ? 1 : 0;
   node.in[0] = index.id;
   node.in[1] = value.id;
   node.in[2] = mask.id;

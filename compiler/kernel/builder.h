@@ -58,6 +58,9 @@ class Builder {
   void store(int buffer, Expr base, Expr stride, Expr value, Expr mask = {},
              bool streaming = false);
   void scatter(int buffer, Expr index, Expr value, Expr mask = {});
+  void scatter_add(int buffer, Expr index, Expr value, Expr mask = {});
+  /// Whether a dtype has scatter_add.
+  static bool can_scatter_add(DType dtype);
   int local(DType dtype, Expr size);
   void check(Expr ok, std::string message, Expr value, Expr bound, CheckPlace place = {});
   /// From here on every access to the buffer is checked against its number of elements, and one
@@ -89,6 +92,7 @@ class Builder {
   bool is_constant(Expr x, double value) const;
 
  private:
+  void add_scatter(int buffer, Expr index, Expr value, Expr mask, bool adds);
   Expr guard(int buffer, Expr index, Expr mask);
   Expr lane_counter();
 

@@ -50,6 +50,8 @@
 //     uniform int64 and counter is that of the enclosing `lanes` (0 outside).
 //   * `gather(buffer, index)` reads any varying int64 index.
 //   * `store` and `scatter` are their counterparts.
+//   * A `scatter` may add to the element instead (`sub` is 1): all blocks and lanes may do so at
+//     once, in any order. For GPUs, and integers of 32 and 64 bits, float32 and float64.
 //   * Each takes an optional bool mask: where it is false nothing is read (the value is 0) or
 //     written.
 //   * Different buffers never overlap, unless an argument says `aliases`: then element e of the
@@ -141,7 +143,7 @@ struct Accumulator {
 struct Node {
   Op op = Op::constant;
   DType dtype = DType::int64;  ///< of the value; of the stored value for store and scatter
-  std::uint8_t sub = 0;        ///< Unary or Binary
+  std::uint8_t sub = 0;        ///< Unary or Binary; scatter: 1 where it adds
   bool varying = false;        ///< set by the builder
   bool bounded = false;        ///< int64: at most about a size, so that 32 bits do where they do
                                ///< for all sizes, grids and buffers

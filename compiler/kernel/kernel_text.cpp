@@ -145,7 +145,12 @@ class Printer {
       return print(" {}", quoted(kernel_.checks[n.index]));
     }
     const bool affine = n.op == Op::load || n.op == Op::store;
-    print("{}{} b{}[%{}", name_of(n.op), n.streaming ? " streaming" : "", n.index, n.in[0]);
+    const bool adds = n.op == Op::scatter && n.sub != 0;
+    print("{}{} b{}[%{}", name_of(n.op),
+          n.streaming ? " streaming"
+          : adds      ? " add"
+                      : "",
+          n.index, n.in[0]);
     if (affine) print(" + lane * %{}", n.in[1]);
     print("]");
     const int next = affine ? 2 : 1;

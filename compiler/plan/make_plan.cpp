@@ -218,8 +218,9 @@ int PlanBuilder::kernel_number(kernel::Kernel kernel, int context, bool streams,
 }
 
 void PlanBuilder::add_kernels(const Group& group, Step step) {
-  Scheduled scheduled =
-      schedule(group, *shapes_, {context_.target(*group.context), context_.config.check_bounds()});
+  Scheduled scheduled = schedule(group, *shapes_,
+                                 {context_.target(*group.context), context_.config.check_bounds(),
+                                  context_.config.deterministic()});
   std::vector<int> partials;
   for (const PartialBuffer& partial : scheduled.partials) {
     partials.push_back(

@@ -33,7 +33,7 @@ Kernel axpy() {
   Builder b(128);
   const int x = b.buffer(DType::float32, false), y = b.buffer(DType::float32, false);
   const int out = b.buffer(DType::float32, true);
-  const Expr base = b.block() * 1000;
+  const Expr base = b.bounded(b.block() * 1000);
   const Expr lanes = b.begin_lanes(b.binary(kernel::Binary::min, b.size(0) - base, b.i64(1000)));
   const Expr product = b.load(y, base, b.i64(1)) * 0.1;
   b.store(out, base, b.i64(1), b.load(x, base, b.i64(1)) + product, {}, true);
@@ -71,13 +71,33 @@ TEST_CASE("the text of an elementwise kernel", "[cuda]") {
     const f32* __restrict__ b0,
     const f32* __restrict__ b1,
     f32* __restrict__ b2,
-    long long n0) {
-  const i64 v0 = blockIdx.x;
-  const i64 v2 = (i64)((u64)v0 * (u64)1000ll);
-  const i64 v4 = (i64)((u64)n0 - (u64)v2);
-  const i64 v5 = 1000ll < v4 ? 1000ll : v4;
+    long long size0) {
+  const idx n0 = (idx)size0;
+  const idx v0 = blockIdx.x;
+  const idx v2 = v0 * 1000;
+  const idx v4 = n0 - v2;
+  const idx v5 = 1000 < v4 ? 1000 : v4;
+  const idx m8 = v5 / 4 * 4;
   #pragma unroll 1
-  for (i64 c8 = threadIdx.x; c8 < v5; c8 += 128) {
+  for (idx c8 = threadIdx.x * 4; c8 < m8; c8 += 128 * 4) {
+    const pack<f32, 4> p9_0 = load_pack<f32, 4>(b1 + v2 + c8);
+    const f32 v9_0 = p9_0.a;
+    const f32 v9_1 = p9_0.b;
+    const f32 v9_2 = p9_0.c;
+    const f32 v9_3 = p9_0.d;
+    const pack<f32, 4> p10_0 = load_pack<f32, 4>(b0 + v2 + c8);
+    const f32 v10_0 = p10_0.a;
+    const f32 v10_1 = p10_0.b;
+    const f32 v10_2 = p10_0.c;
+    const f32 v10_3 = p10_0.d;
+    const f32 v11_0 = fmaf(v9_0, 0x1.99999ap-4f, v10_0);
+    const f32 v11_1 = fmaf(v9_1, 0x1.99999ap-4f, v10_1);
+    const f32 v11_2 = fmaf(v9_2, 0x1.99999ap-4f, v10_2);
+    const f32 v11_3 = fmaf(v9_3, 0x1.99999ap-4f, v10_3);
+    store_pack<f32>(b2 + v2 + c8, v11_0, v11_1, v11_2, v11_3);
+  }
+  #pragma unroll 1
+  for (idx c8 = m8 + threadIdx.x; c8 < v5; c8 += 128) {
     const f32 v9 = b1[v2 + c8];
     const f32 v10 = b0[v2 + c8];
     const f32 v11 = fmaf(v9, 0x1.99999ap-4f, v10);
@@ -91,15 +111,26 @@ TEST_CASE("the text of a row reduction", "[cuda]") {
   CHECK(body_of(emit(row_sum())) == R"(extern "C" __global__ void __launch_bounds__(256) row_sum(
     const f32* __restrict__ b0,
     f32* __restrict__ b1,
-    long long n0,
+    long long size0,
     long long* error) {
+  const idx n0 = (idx)size0;
   const bool v2 = n0 <= 4096ll;
   if (threadIdx.x == 0 && !v2) report(error, 0, n0, 4096ll);
-  const i64 v5 = blockIdx.x;
-  const i64 v6 = (i64)((u64)n0 * (u64)v5);
+  const idx v5 = blockIdx.x;
+  const idx v6 = (idx)((uidx)n0 * (uidx)v5);
   f32 a7_0 = 0.0f;
+  const idx m7 = ((v6) & 3) == 0 ? n0 / 4 * 4 : 0;
   #pragma unroll 1
-  for (i64 c7 = threadIdx.x; c7 < n0; c7 += 256) {
+  for (idx c7 = threadIdx.x * 4; c7 < m7; c7 += 256 * 4) {
+    const pack<f32, 4> p8_0 = load_pack<f32, 4>(b0 + v6 + c7);
+    const f32 v8_0 = p8_0.a;
+    const f32 v8_1 = p8_0.b;
+    const f32 v8_2 = p8_0.c;
+    const f32 v8_3 = p8_0.d;
+    a7_0 = a7_0 + ((v8_0 + v8_1) + (v8_2 + v8_3));
+  }
+  #pragma unroll 1
+  for (idx c7 = m7 + threadIdx.x; c7 < n0; c7 += 256) {
     const f32 v8 = b0[v6 + c7];
     a7_0 = a7_0 + v8;
   }
@@ -183,8 +214,8 @@ TEST_CASE("literals are exact", "[cuda]") {
 TEST_CASE("barriers stand where threads read what others wrote", "[cuda]") {
   Builder b(64);
   const int in = b.buffer(DType::float32, false), out = b.buffer(DType::float32, true);
-  const Expr n = b.i64(100), zero = b.i64(0), one = b.i64(1);
-  const int array = b.local(DType::float32, n);
+  const Expr n = b.size(1), zero = b.i64(0), one = b.i64(1);
+  const int array = b.local(DType::float32, b.i64(100));
   const auto copy = [&](int from, int to) {
     const Expr lanes = b.begin_lanes(n);
     b.store(to, zero, one, b.load(from, zero, one));
@@ -207,7 +238,7 @@ TEST_CASE("barriers stand where threads read what others wrote", "[cuda]") {
   }
   SECTION("reads need none") {
     copy(in, out);
-    const int second = b.local(DType::float32, n);
+    const int second = b.local(DType::float32, b.i64(100));
     copy(in, second);
     CHECK(count(emit(b.finish()), "__syncthreads") == 0);
   }
@@ -256,7 +287,7 @@ TEST_CASE("shared memory whose size the launch decides", "[cuda]") {
     CHECK(cuda_shared_bytes(k, sizes) == 48 + 16);
     const std::string text = emit(k);
     CHECK_THAT(text, Contains("f32* const b0 = (f32*)(shared_memory + 0);"));
-    CHECK_THAT(text, Contains("u8* const b1 = (u8*)(shared_memory + e1);"));
+    CHECK_THAT(text, Contains("u8* const b1 = (u8*)(shared_memory + (0 + (((v"));
     CHECK_THROWS_AS(cuda_shared_bytes(k, std::span(sizes, 1)), InternalError);
   }
   SECTION("too much to declare") {

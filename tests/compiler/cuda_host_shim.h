@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "croton/dtype.h"
@@ -221,6 +222,13 @@ inline unsigned long long atomicCAS(unsigned long long* place, unsigned long lon
                                     unsigned long long value) {
   const auto old = *place;
   if (old == expected) *place = value;
+  return old;
+}
+template <class T>
+T atomicAdd(T* place, T value) {
+  const T old = *place;
+  using Wrapping = std::conditional_t<std::is_same_v<T, int>, unsigned, T>;
+  *place = static_cast<T>(static_cast<Wrapping>(old) + static_cast<Wrapping>(value));
   return old;
 }
 inline unsigned __umulhi(unsigned a, unsigned b) {

@@ -39,6 +39,9 @@ std::vector<KernelCase> arithmetic_cases();
 /// checks.
 std::vector<KernelCase> structure_cases();
 
+/// The ways in which lanes are dealt out to threads, and additions in any order.
+std::vector<KernelCase> layout_cases();
+
 /// The mathematical functions and random words of kernel/math.h.
 std::vector<KernelCase> math_cases();
 

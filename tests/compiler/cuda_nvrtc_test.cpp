@@ -59,6 +59,11 @@ TEST_CASE("NVRTC compiles every structure", "[cuda]") {
   compile_all(test::structure_cases(), {75, 80, 90, 100});
 }
 
+TEST_CASE("NVRTC compiles every layout", "[cuda]") {
+  if (skipped("compiling every layout")) return;
+  compile_all(test::layout_cases(), {75, 80, 90, 100});
+}
+
 TEST_CASE("NVRTC compiles every mathematical function", "[cuda]") {
   if (skipped("compiling mathematical functions")) return;
   compile_all(test::math_cases(), {75, 80, 90, 100});

@@ -74,4 +74,8 @@ TEST_CASE("emitted structures mean what the kernel language says", "[cuda]") {
   compare(test::structure_cases());
 }
 
+TEST_CASE("emitted layouts mean what the kernel language says", "[cuda]") {
+  compare(test::layout_cases());
+}
+
 TEST_CASE("mathematical functions give the same bits", "[cuda]") { compare(test::math_cases()); }

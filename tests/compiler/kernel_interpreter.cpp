@@ -186,7 +186,12 @@ class Interpreter {
       case Op::scatter: {
         const int stored = n.op == Op::store ? 2 : 1;
         if (open(n, stored + 1)) {
-          const std::uint64_t bits = operand(n, stored);
+          std::uint64_t bits = operand(n, stored);
+          if (n.op == Op::scatter && n.sub != 0) {
+            std::uint64_t old = 0;
+            std::memcpy(&old, element(n), size_of(n.dtype));
+            bits = binary(Binary::add, n.dtype, old, bits);
+          }
           std::memcpy(element(n), &bits, size_of(n.dtype));
         }
         return;
