@@ -23,36 +23,12 @@ struct ThreadContext {
 static_assert(offsetof(ThreadContext, dynamic_shared) == 48, "device.h counts on it");
 static_assert(sizeof(ThreadContext) <= kContextBytes);
 
-/// Device memory is owned in units of this many bytes; no two allocations share one.
-constexpr std::uintptr_t kUnit = 256;
-
-struct Allocation {
-  std::uintptr_t begin = 0, end = 0;
-  std::uint32_t devices = 0;  // a bit for each device that may use it; none once freed
-  std::uint32_t touched = 0;  // the last node that touched it
-};
-
-/// Who accessed a cell of 4 bytes last. A `node` with the highest bit set stands for several.
-struct Access {
-  std::uint32_t node = 0;
-  std::uint32_t block = 0;
-  std::uint32_t epoch = 0;
-  std::uint16_t thread = 0;
-  std::uint8_t bytes = 0;  // a bit for each byte
-  std::uint8_t atomic = 0;
-};
-constexpr std::uint16_t kSeveralThreads = 0xffff;
-constexpr std::uint32_t kSeveralBlocks = 0xffffffffu;
-constexpr std::uint32_t kSeveralNodes = 0x80000000u;
-
-struct Cell {
-  Access write, read;
-};
-
-/// A node's place in the partial order of all work: tick `tick` of component `component`.
-struct Place {
-  std::uint32_t component, tick;
-};
+/// The context of the calling thread of a block.
+inline ThreadContext* thread_context() {
+  std::uintptr_t stack;
+  asm("mov %%rsp, %0" : "=r"(stack));
+  return reinterpret_cast<ThreadContext*>((stack | (kSlotBytes - 1)) + 1 - kContextBytes);
+}
 
 enum class WarpOp : std::uint32_t {
   sync,
@@ -78,33 +54,19 @@ enum class WarpOp : std::uint32_t {
 
 enum class BarrierOp : std::uint32_t { plain, count, all, any };
 
-enum class Fault : std::uint32_t { memory, misaligned, race, undefined };
+enum class AccessKind : std::uint32_t { read, write, atomic };
 
-/// Where the checks look, and whom they call.
+/// Counts changes of what follows here and of device.h. Libraries of kernels say which they know.
+constexpr std::uint32_t kAbiVersion = 1;
+
+/// What libraries of kernels call. No pointer is null.
 struct Tables {
-  std::uintptr_t arena = 0, arena_bytes = 0;
-  const std::uint32_t* owner = nullptr;  // of each unit: an index of `allocations`, 0 for none
-  Allocation* allocations = nullptr;
-  Cell* cells = nullptr;  // null when races are not looked for
-  std::uintptr_t shared = 0, static_shared_bytes = 0, dynamic_shared = 0, dynamic_shared_bytes = 0;
-  Cell* shared_cells = nullptr;
-  const Place* places = nullptr;
-  const std::uint32_t* clock = nullptr;  // what the running node comes after
-  std::uint32_t clock_size = 0;
-  std::uint32_t node = 0;
-  std::uint32_t device_bit = 0;
-
-  void (*fault)(Fault, std::uintptr_t address, std::uint32_t bytes, const char* access,
-                const char* detail, const void* pc) = nullptr;  // does not return
-  void (*race)(std::uintptr_t address, std::uint32_t bytes, const char* access, const Access* other,
-               const char* earlier, const void* pc) = nullptr;  // does not return
-  void (*touch)(std::uint32_t allocation, const void* pc) = nullptr;
-  bool (*elsewhere)(std::uintptr_t address, std::uint32_t bytes, bool write) = nullptr;
-  bool (*ordered)(std::uint32_t node) = nullptr;
-  std::uint32_t (*join)(std::uint32_t readers, std::uint32_t node) = nullptr;
-  std::uint32_t (*barrier)(BarrierOp, std::uint32_t value, const void* pc) = nullptr;
+  void (*access)(std::uintptr_t address, std::uint32_t bytes, std::uint32_t alignment, AccessKind,
+                 const void* pc);
+  void (*undefined)(const char* what, const void* pc);  // does not return
+  std::uint32_t (*barrier)(BarrierOp, std::uint32_t value, const void* pc);
   std::uint64_t (*warp)(WarpOp, std::uint32_t mask, std::uint64_t value, std::uint32_t argument,
-                        std::uint32_t width, const void* pc) = nullptr;
+                        std::uint32_t width, const void* pc);
 };
 
 /// A parameter of a kernel.

@@ -15,30 +15,42 @@ constexpr int kPoison = 0xff;
 thread_local bool running_here = false;
 }  // namespace
 
+Machine* Machine::running = nullptr;
+
 bool Machine::running_on_this_thread() { return running_here; }
 
 Machine::Machine(Order& order, Memory& memory)
     : order_(order), memory_(memory), fibers_(&Machine::fiber_main) {
   shared_ = static_cast<char*>(reserve(kSharedSpan, true));
-  memory.fill(tables_);
-  tables_.places = order.places();
-  tables_.shared = reinterpret_cast<std::uintptr_t>(shared_);
-  tables_.shared_cells = static_cast<Cell*>(reserve(kSharedSpan / 4 * sizeof(Cell), true));
-  install_services();
+  memory.fill(checks_);
+  checks_.places = order.places();
+  checks_.shared = reinterpret_cast<std::uintptr_t>(shared_);
+  checks_.shared_cells = static_cast<Cell*>(reserve(kSharedSpan / 4 * sizeof(Cell), true));
+  tables_.access = &Machine::on_access;
+  tables_.undefined = [](const char* what, const void* pc) {
+    running->abandon(719, std::string("undefined: ") + what, pc);
+  };
+  tables_.barrier = [](BarrierOp op, std::uint32_t value, const void* pc) {
+    return running->barrier(op, value, pc);
+  };
+  tables_.warp = [](WarpOp op, std::uint32_t mask, std::uint64_t value, std::uint32_t argument,
+                    std::uint32_t width,
+                    const void* pc) { return running->warp(op, mask, value, argument, width, pc); };
+  running = this;
 }
 
 Outcome Machine::run(const Launch& launch, std::uint32_t node, const Clock& clock) {
   launch_ = launch;
   clock_ = &clock;
   code_ = 0;
-  tables_.node = node;
-  tables_.clock = clock.ticks.data();
-  tables_.clock_size = static_cast<std::uint32_t>(clock.ticks.size());
-  tables_.device_bit = 1u << launch.device;
-  tables_.static_shared_bytes = launch.static_shared;
+  checks_.node = node;
+  checks_.clock = clock.ticks.data();
+  checks_.clock_size = static_cast<std::uint32_t>(clock.ticks.size());
+  checks_.device_bit = 1u << launch.device;
+  checks_.static_shared_bytes = launch.static_shared;
   const std::uintptr_t dynamic = (launch.static_shared + kSharedGap + 255) / 256 * 256;
-  tables_.dynamic_shared = tables_.shared + dynamic;
-  tables_.dynamic_shared_bytes = launch.dynamic_shared;
+  checks_.dynamic_shared = checks_.shared + dynamic;
+  checks_.dynamic_shared_bytes = launch.dynamic_shared;
   count_ = launch.block[0] * launch.block[1] * launch.block[2];
   const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   use_signal_stack();
@@ -59,7 +71,7 @@ void Machine::start_block(std::uint32_t index) {
   ready_.clear();
   started_ = done_ = waiting_ = barrier_epoch_ = 0;
   std::memset(shared_, kPoison, launch_.static_shared);
-  std::memset(reinterpret_cast<void*>(tables_.dynamic_shared), kPoison, launch_.dynamic_shared);
+  std::memset(reinterpret_cast<void*>(checks_.dynamic_shared), kPoison, launch_.dynamic_shared);
 }
 
 // Ready threads go first; then a new one starts.
@@ -99,7 +111,7 @@ bool Machine::take_thread(Fiber& fiber) {
   std::copy_n(launch_.block, 3, c.block_size);
   std::copy_n(launch_.grid, 3, c.grid_size);
   c.static_shared = shared_;
-  c.dynamic_shared = reinterpret_cast<char*>(tables_.dynamic_shared);
+  c.dynamic_shared = reinterpret_cast<char*>(checks_.dynamic_shared);
   c.linear = linear;
   c.block_linear = block_index_;
   c.epoch = barrier_epoch_ << 16;

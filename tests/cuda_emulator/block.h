@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cuda_emulator/abi.h"
+#include "tests/cuda_emulator/checks.h"
 #include "tests/cuda_emulator/fiber.h"
 #include "tests/cuda_emulator/memory.h"
 #include "tests/cuda_emulator/order.h"
@@ -31,7 +32,7 @@ class Machine {
  public:
   Machine(Order& order, Memory& memory);
   /// The tables that libraries of kernels are attached to.
-  Tables& tables() { return tables_; }
+  const Tables& tables() const { return tables_; }
 
   /// Runs a launch as node `node`, which comes after `clock`. Faults are reported.
   Outcome run(const Launch& launch, std::uint32_t node, const Clock& clock);
@@ -75,22 +76,32 @@ class Machine {
   [[noreturn]] void abandon(int code, const std::string& what, const void* pc);
   std::string where() const;
   std::string argument_of(std::uintptr_t address) const;
-  static void on_fault(Fault, std::uintptr_t, std::uint32_t, const char*, const char*, const void*);
-  static void on_race(std::uintptr_t, std::uint32_t, const char*, const Access*, const char*,
-                      const void*);
+  static void on_access(std::uintptr_t, std::uint32_t bytes, std::uint32_t alignment, AccessKind,
+                        const void* pc);
+  void touch_in_kernel(std::uint32_t allocation, const void* pc);
+  bool elsewhere(std::uintptr_t address, std::uint32_t bytes) const;
   void explain_fault(Fault fault, std::uintptr_t address, std::uint32_t bytes, const char* access,
-                     const char* detail, const void* pc);
-  void install_services();
+                     const void* pc);
 
  public:
   /// For the signal handler: gives up the running block. Must be called on the machine's thread.
   [[noreturn]] void give_up_on_signal(std::uintptr_t address);
   static bool running_on_this_thread();
 
+  // For the checks of accesses.
+  static Machine* running;
+  bool ordered(std::uint32_t node) const { return order_.after(*clock_, node); }
+  std::uint32_t join(std::uint32_t readers, std::uint32_t node) {
+    return order_.both(readers, node);
+  }
+  void explain_race(std::uintptr_t address, std::uint32_t bytes, const char* access,
+                    const Access& other, const char* earlier, const void* pc);
+
  private:
   Order& order_;
   Memory& memory_;
   Tables tables_;
+  Checks checks_;
   FiberPool fibers_;
   char* shared_ = nullptr;
   const Clock* clock_ = nullptr;

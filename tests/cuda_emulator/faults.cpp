@@ -15,31 +15,12 @@ std::string triple(const std::uint32_t* v) { return format("(%u,%u,%u)", v[0], v
 
 }  // namespace
 
-void Machine::install_services() {
-  tables_.fault = &Machine::on_fault;
-  tables_.race = &Machine::on_race;
-  tables_.touch = [](std::uint32_t allocation, const void* pc) {
-    Machine& m = machine();
-    if (!m.touch(allocation, m.tables_.node, *m.clock_)) m.abandon(kLaunchFailed, "", pc);
-  };
-  tables_.elsewhere = [](std::uintptr_t address, std::uint32_t bytes, bool) {
-    Machine& m = machine();
-    return m.memory_.find_pinned(address, bytes) || m.memory_.in_module(address, bytes);
-  };
-  tables_.ordered = [](std::uint32_t node) {
-    Machine& m = machine();
-    return m.order_.after(*m.clock_, node);
-  };
-  tables_.join = [](std::uint32_t readers, std::uint32_t node) {
-    return machine().order_.both(readers, node);
-  };
-  tables_.barrier = [](BarrierOp op, std::uint32_t value, const void* pc) {
-    return machine().barrier(op, value, pc);
-  };
-  tables_.warp = [](WarpOp op, std::uint32_t mask, std::uint64_t value, std::uint32_t argument,
-                    std::uint32_t width, const void* pc) {
-    return machine().warp(op, mask, value, argument, width, pc);
-  };
+void Machine::touch_in_kernel(std::uint32_t allocation, const void* pc) {
+  if (!touch(allocation, checks_.node, *clock_)) abandon(kLaunchFailed, "", pc);
+}
+
+bool Machine::elsewhere(std::uintptr_t address, std::uint32_t bytes) const {
+  return memory_.find_pinned(address, bytes) || memory_.in_module(address, bytes);
 }
 
 std::string Machine::where() const {
@@ -79,9 +60,7 @@ std::string Machine::argument_of(std::uintptr_t address) const {
 }
 
 void Machine::explain_fault(Fault fault, std::uintptr_t address, std::uint32_t bytes,
-                            const char* access, const char* detail, const void* pc) {
-  if (fault == Fault::undefined)
-    return abandon(kLaunchFailed, std::string("undefined: ") + detail, pc);
+                            const char* access, const void* pc) {
   const std::string what =
       format("%s %u bytes at %#zx", access, bytes, static_cast<std::size_t>(address));
   const std::string place = memory_.describe(address) + argument_of(address);
@@ -89,16 +68,16 @@ void Machine::explain_fault(Fault fault, std::uintptr_t address, std::uint32_t b
     return abandon(kMisaligned, "misaligned: " + what + ", " + place, pc);
   }
   const char* title = "out of bounds: ";
-  if (address - tables_.shared < 512 * 1024) {
-    const std::uintptr_t at = address - tables_.shared;
+  if (address - checks_.shared < 512 * 1024) {
+    const std::uintptr_t at = address - checks_.shared;
     return abandon(
         kIllegalAddress,
         format("out of bounds: %s: shared memory has %zu bytes declared and %zu dynamic, "
                "this is byte %zu",
-               what.c_str(), static_cast<std::size_t>(tables_.static_shared_bytes),
-               static_cast<std::size_t>(tables_.dynamic_shared_bytes),
-               static_cast<std::size_t>(at >= tables_.dynamic_shared - tables_.shared
-                                            ? address - tables_.dynamic_shared
+               what.c_str(), static_cast<std::size_t>(checks_.static_shared_bytes),
+               static_cast<std::size_t>(checks_.dynamic_shared_bytes),
+               static_cast<std::size_t>(at >= checks_.dynamic_shared - checks_.shared
+                                            ? address - checks_.dynamic_shared
                                             : at)),
         pc);
   }
@@ -109,42 +88,35 @@ void Machine::explain_fault(Fault fault, std::uintptr_t address, std::uint32_t b
     const bool inside = address < range.end;
     if (!memory_.info(id).live)
       title = "use after free: ";
-    else if (inside && !(range.devices & tables_.device_bit))
+    else if (inside && !(range.devices & checks_.device_bit))
       title = "wrong device: ";
   }
   abandon(kIllegalAddress,
           title + what + " on device " + std::to_string(launch_.device) + ", " + place, pc);
 }
 
-void Machine::on_fault(Fault fault, std::uintptr_t address, std::uint32_t bytes, const char* access,
-                       const char* detail, const void* pc) {
-  machine().explain_fault(fault, address, bytes, access, detail, pc);
-  __builtin_unreachable();
-}
-
-void Machine::on_race(std::uintptr_t address, std::uint32_t bytes, const char* access,
-                      const Access* other, const char* earlier, const void* pc) {
-  Machine& m = machine();
+void Machine::explain_race(std::uintptr_t address, std::uint32_t bytes, const char* access,
+                           const Access& other, const char* earlier, const void* pc) {
   std::string by;
-  if (other->node != m.tables_.node) {
-    by = format("%s by %s, with which it is not ordered", earlier, m.order_.name(other->node));
-  } else if (other->block == kSeveralBlocks) {
+  if (other.node != checks_.node) {
+    by = format("%s by %s, with which it is not ordered", earlier, order_.name(other.node));
+  } else if (other.block == kSeveralBlocks) {
     by = format("%s by several blocks", earlier);
-  } else if (other->thread == kSeveralThreads) {
-    by = format("%s by several threads of block %u", earlier, other->block);
+  } else if (other.thread == kSeveralThreads) {
+    by = format("%s by several threads of block %u", earlier, other.block);
   } else {
-    by = format("%s by thread %u of block %u", earlier, other->thread, other->block);
+    by = format("%s by thread %u of block %u", earlier, other.thread, other.block);
   }
-  const bool shared = address - m.tables_.shared < 512 * 1024;
-  const std::string title = other->node == m.tables_.node ? "race: " : "missing synchronisation: ";
-  m.abandon(kLaunchFailed,
-            title +
-                format("%s %u bytes at %#zx, %s%s, after ", access, bytes,
-                       static_cast<std::size_t>(address),
-                       shared ? "shared memory" : m.memory_.describe(address).c_str(),
-                       shared ? "" : m.argument_of(address).c_str()) +
-                by,
-            pc);
+  const bool shared = address - checks_.shared < 512 * 1024;
+  const std::string title = other.node == checks_.node ? "race: " : "missing synchronisation: ";
+  abandon(kLaunchFailed,
+          title +
+              format("%s %u bytes at %#zx, %s%s, after ", access, bytes,
+                     static_cast<std::size_t>(address),
+                     shared ? "shared memory" : memory_.describe(address).c_str(),
+                     shared ? "" : argument_of(address).c_str()) +
+              by,
+          pc);
 }
 
 void Machine::give_up_on_signal(std::uintptr_t address) {
@@ -177,9 +149,9 @@ bool Machine::touch(std::uint32_t allocation, std::uint32_t node, const Clock& c
 bool Machine::access(std::uintptr_t address, std::uint64_t bytes, bool write, std::uint32_t node,
                      const Clock& clock) {
   if (bytes == 0 || !memory_.is_device(address)) return true;
-  const std::uint32_t id = tables_.owner[(address - tables_.arena) / kUnit];
+  const std::uint32_t id = checks_.owner[(address - checks_.arena) / kUnit];
   if (memory_.range(id).touched != node && !touch(id, node, clock)) return false;
-  if (!tables_.cells) return true;
+  if (!checks_.cells) return true;
   const auto conflict = [&](const Access& other, const char* earlier) {
     if (other.node == 0 || other.node == node || order_.after(clock, other.node)) return false;
     report(
@@ -189,8 +161,8 @@ bool Machine::access(std::uintptr_t address, std::uint64_t bytes, bool write, st
                earlier, order_.name(other.node)));
     return true;
   };
-  Cell* cell = tables_.cells + (address - tables_.arena) / 4;
-  Cell* const end = tables_.cells + (address + bytes - tables_.arena + 3) / 4;
+  Cell* cell = checks_.cells + (address - checks_.arena) / 4;
+  Cell* const end = checks_.cells + (address + bytes - checks_.arena + 3) / 4;
   const Access mine{node, 0, 0, 0, 0xf, 0};
   for (; cell != end; ++cell) {
     if (conflict(cell->write, "a write")) return false;

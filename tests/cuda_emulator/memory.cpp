@@ -1,5 +1,6 @@
 #include "tests/cuda_emulator/memory.h"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -11,7 +12,9 @@
 namespace emulator {
 namespace {
 
-constexpr std::uint64_t kDeviceSpan = std::uint64_t{256} << 30;
+// Addresses of a device. Under the thread sanitizer a process has few of them.
+const std::uint64_t kDeviceSpan = std::uint64_t{dlsym(RTLD_DEFAULT, "__tsan_init") ? 16u : 256u}
+                                  << 30;
 constexpr std::uint64_t kAlignment = 512;
 constexpr std::uint64_t kGap = 512;
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
@@ -135,12 +138,12 @@ bool Memory::in_module(std::uintptr_t address, std::uint64_t bytes) const {
   return at != modules.begin() && address + bytes <= std::prev(at)->second;
 }
 
-void Memory::fill(Tables& tables) const {
-  tables.arena = base_;
-  tables.arena_bytes = bytes_;
-  tables.owner = owner_;
-  tables.allocations = allocations_;
-  tables.cells = cells_;
+void Memory::fill(Checks& checks) const {
+  checks.arena = base_;
+  checks.arena_bytes = bytes_;
+  checks.owner = owner_;
+  checks.allocations = allocations_;
+  checks.cells = cells_;
 }
 
 void Memory::open() {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cuda_emulator/abi.h"
+#include "tests/cuda_emulator/checks.h"
 #include "tests/cuda_emulator/order.h"
 
 namespace emulator {
@@ -61,7 +61,7 @@ class Memory {
   std::map<std::uintptr_t, std::uintptr_t> modules;
   bool in_module(std::uintptr_t address, std::uint64_t bytes) const;
 
-  void fill(Tables& tables) const;
+  void fill(Checks& checks) const;
 
   /// Device memory is accessible while one of these lives, else it faults. Nest freely.
   class Open {

@@ -128,10 +128,16 @@ CUresult load(CUmodule* module, const void* bytes) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return fail(CUDA_ERROR_INVALID_IMAGE, std::string("cuModuleLoadData: ") + dlerror());
-  const auto attach = reinterpret_cast<void (*)(Tables*)>(dlsym(library, "emulator_attach"));
+  const auto attach =
+      reinterpret_cast<std::uint32_t (*)(const Tables*)>(dlsym(library, "emulator_attach"));
   const auto* kernels = static_cast<const Kernel*>(dlsym(library, "emulator_kernels"));
   if (!attach || !kernels) return CUDA_ERROR_INVALID_IMAGE;
-  attach(&machine().tables());
+  if (attach(&machine().tables()) != kAbiVersion) {
+    dlclose(library);
+    return fail(CUDA_ERROR_INVALID_IMAGE,
+                "cuModuleLoadData: an image of another version of the emulator: empty the cache of "
+                "compiled kernels that it comes from");
+  }
   const Segments segments = segments_of(library);
   memory().modules[segments.begin] = segments.end;
   *module = new CUmod_st;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cuda_emulator/abi.h"
+#include "tests/cuda_emulator/checks.h"
 
 namespace emulator {
 
