@@ -137,9 +137,16 @@ TEST_CASE("the child of a fork goes on calling functions") {
   const std::vector<Array> in = {Array::ones({1000})};
   Array out;
   f.run(in, {&out, 1});
+#if defined(__SANITIZE_ADDRESS__)
+  // GCC 12's allocator for it holds no locks over a fork: a child waits for ever for one that
+  // another thread had.
+  constexpr int kBusy = 0;
+#else
+  constexpr int kBusy = 2;
+#endif
   std::atomic<bool> stop{false};
   std::vector<std::thread> busy;
-  for (int t = 0; t < 2; ++t) {
+  for (int t = 0; t < kBusy; ++t) {
     busy.emplace_back([&] {
       Array r;
       while (!stop) f.run(in, {&r, 1});
@@ -155,6 +162,7 @@ TEST_CASE("the child of a fork goes on calling functions") {
     }
     int status = 0;
     waitpid(child, &status, 0);
+    CAPTURE(i, WTERMSIG(status));
     REQUIRE(WIFEXITED(status));
     REQUIRE(WEXITSTATUS(status) == 0);
   }
