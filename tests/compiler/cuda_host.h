@@ -1,4 +1,4 @@
-// Emitted CUDA C++, run on the host through cuda_host_shim.h.
+// Emitted CUDA C++, run on the host by the emulator: see tests/cuda_emulator.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,12 @@ struct Outcome {
   std::vector<std::int64_t> error;  // three words
 };
 
-/// Whether there is a host compiler to run texts with.
-bool has_host_compiler();
+/// Whether the emulator was built and there is a host compiler for it.
+bool can_run_kernels();
 
-/// Emits all kernels as one program, builds it with the host's compiler (with checks for undefined
-/// behaviour) and runs every launch; the threads of a block in ascending or descending order.
-/// Outcomes in the order of cases and launches. A fault of the build or the run throws, with its
-/// output.
+/// Emits all kernels as one program and runs every launch under the emulator, with its checks; the
+/// threads of a block in ascending or descending order. Outcomes in the order of cases and
+/// launches. A fault of the build or the run throws, with its output.
 class HostProgram {
  public:
   explicit HostProgram(const std::vector<KernelCase>& cases);

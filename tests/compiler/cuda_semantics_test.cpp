@@ -39,8 +39,9 @@ std::int64_t first_difference(DType dtype, const test::Bytes& right, const test:
 }
 
 void compare(const std::vector<KernelCase>& cases) {
-  if (!test::has_host_compiler()) {
-    std::cout << "SKIP: running emitted CUDA C++ on the host: there is no g++" << std::endl;
+  if (!test::can_run_kernels()) {
+    std::cout << "SKIP: running emitted CUDA C++ on the host: there is no emulator, or no g++"
+              << std::endl;
     return;
   }
   const test::HostProgram program(cases);
