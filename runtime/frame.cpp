@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "croton/error.h"
 #include "runtime/array_access.h"
+#include "runtime/bytes_text.h"
 #include "runtime/plan_check.h"
 #include "runtime/shared_state.h"
 
@@ -99,6 +101,39 @@ void Frame::take_arenas() {
 }
 
 void Frame::prepare(std::span<const Array> arguments) {
+  try {
+    take_memory(arguments);
+  } catch (const OutOfMemory& e) {
+    throw OutOfMemory(
+        fmt::format("{}\n  [{}] of this call: {}", e.what(), bound.title, largest_memory()));
+  }
+}
+
+/// What of the memory that a call works with is largest, by name.
+std::string Frame::largest_memory() const {
+  std::vector<std::pair<std::int64_t, std::string>> all;
+  for (const auto& state : bound.plan.shareds) {
+    all.emplace_back(static_cast<std::int64_t>(state->value.nbytes()),
+                     fmt::format("{} on {}", state->title(), state->context));
+  }
+  for (std::size_t c = 0; c < arenas_.size(); ++c) {
+    all.emplace_back(plan.arena_bytes[c],
+                     fmt::format("temporaries on {}", bound.contexts[c]->name()));
+  }
+  for (const ResultBlock& result : plan.results) {
+    all.emplace_back(static_cast<std::int64_t>(result.bytes),
+                     fmt::format("a result on {}", bound.contexts[at(result.context)]->name()));
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 5); ++i) {
+    text += fmt::format("{}{} for {}", i == 0 ? "" : ", ", bytes_text(all[i].first), all[i].second);
+  }
+  return text;
+}
+
+void Frame::take_memory(std::span<const Array> arguments) {
   for (std::size_t r = 0; r < results.size(); ++r) {
     const ResultBlock& wanted = plan.results[r];
     results[r] = bound.contexts[at(wanted.context)]->pool().allocate(wanted.bytes);

@@ -41,6 +41,8 @@ struct Frame {
  private:
   class Segment;
 
+  void take_memory(std::span<const Array> arguments);
+  std::string largest_memory() const;
   void take_arenas();
   void find_replays();
   void run_step(std::size_t step, Queue& queue);

@@ -7,13 +7,16 @@
 #include <mutex>
 
 #include "croton/error.h"
+#include "runtime/bytes_text.h"
 
 namespace croton {
 namespace {
 
 constexpr std::size_t kSmallest = 64;
 
-std::string readable(std::int64_t bytes) {
+}  // namespace
+
+std::string bytes_text(std::int64_t bytes) {
   if (bytes < 0) return "an unknown number of bytes";
   if (bytes < 10'000) return fmt::format("{} bytes", bytes);
   const char* const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -22,8 +25,6 @@ std::string readable(std::int64_t bytes) {
   for (; value >= 1024 && unit < 5; ++unit) value /= 1024;
   return fmt::format("{:.1f} {}", value, units[unit]);
 }
-
-}  // namespace
 
 // Class 8 * e + s holds blocks of 64 * 2^e * (1 + s / 8) bytes, for e = 0 in steps of 64 bytes up
 // to 512.
@@ -120,9 +121,9 @@ void Pool::out_of_memory(std::size_t bytes) {
       "[{}] out of memory on {}: asked for {}, {} in use by this context (at most {} so far){}{}; "
       "use "
       "smaller batches, or delete arrays and functions that are not needed",
-      context_, device_->name(), readable(static_cast<std::int64_t>(bytes)), readable(s.live_bytes),
-      readable(s.peak_bytes),
-      free < 0 ? std::string() : fmt::format(", {} free on the device", readable(free)),
+      context_, device_->name(), bytes_text(static_cast<std::int64_t>(bytes)),
+      bytes_text(s.live_bytes), bytes_text(s.peak_bytes),
+      free < 0 ? std::string() : fmt::format(", {} free on the device", bytes_text(free)),
       largest_live()));
 }
 
@@ -135,7 +136,7 @@ std::string Pool::largest_live() const {
     if (live_[c] == 0) continue;
     const std::int64_t bytes = static_cast<std::int64_t>(bytes_of_class(static_cast<int>(c)));
     text += fmt::format("{}{} x {}", ++kinds == 1 ? "; the largest in use: " : ", ", live_[c],
-                        readable(bytes));
+                        bytes_text(bytes));
   }
   return text;
 }

@@ -29,14 +29,22 @@ std::string message_of(Action action) {
 }  // namespace
 
 TEST_CASE("out of memory tells what was asked and leaves all as it was", "[.][memory]") {
-  // 64 MiB a device: two of 16 MiB and one call's worth of temporaries fit, more does not.
+  // 128 MiB a device: a few of 16 MiB and what one call needs fit, ten do not.
   Shared w = shared(Array::ones({4 << 20}), {.name = "w", .target = "dev0"});
   Function grow =
       function({}, std::vector<Output>{},
                {.updates = {{w, sum(broadcast_to(w, {3, 4 << 20}) * w + 1, 0)}}, .name = "grow"});
   const std::string text = message_of<OutOfMemory>([&] {
     std::vector<Shared> more;
-    for (int i = 0; i < 10; ++i) more.push_back(shared(Array::ones({4 << 20}), {.target = "dev0"}));
+    try {
+      for (int i = 0; i < 10; ++i) {
+        more.push_back(shared(Array::ones({4 << 20}), {.target = "dev0"}));
+      }
+    } catch (const OutOfMemory&) {
+      const std::string of_call = message_of<OutOfMemory>([&] { grow(); });
+      CHECK_THAT(of_call, Contains("[grow] of this call: 16.0 MiB for w on dev0"));
+      throw;
+    }
   });
   CHECK_THAT(text, Contains("[dev0] out of memory on cuda0: asked for 16.0 MiB"));
   CHECK_THAT(text, Contains("at most") && Contains("the largest in use: ") &&
