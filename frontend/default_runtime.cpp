@@ -6,6 +6,7 @@
 #include "compiler/graph/node.h"
 #include "croton/context.h"
 #include "croton/error.h"
+#include "runtime/float_flag.h"
 #include "runtime/log.h"
 #include "runtime/runtime.h"
 
@@ -14,20 +15,6 @@ namespace {
 
 thread_local std::vector<const std::string*> context_scopes;
 thread_local std::vector<Config> config_scopes;
-
-DType dtype_of_flag(FloatX flag) {
-  switch (flag) {
-    case FloatX::float32:
-      return DType::float32;
-    case FloatX::float64:
-      return DType::float64;
-    case FloatX::float16:
-      return DType::float16;
-    case FloatX::bfloat16:
-      return DType::bfloat16;
-  }
-  return DType::float32;
-}
 
 DType float_x_now() { return build_settings().float_x; }
 

@@ -48,8 +48,20 @@ Array Outputs::operator[](std::string_view name) const {
                               did_you_mean(name, *names_), fmt::join(*names_, ", ")));
 }
 
+std::string_view Outputs::name(std::size_t index) const {
+  if (index >= size_) {
+    throw UserError(fmt::format("output {} was asked for, but the function has {}", index, size_));
+  }
+  return names_ == nullptr || names_->empty() ? std::string_view() : (*names_)[index];
+}
+
 std::ostream& operator<<(std::ostream& out, const Outputs& outputs) {
-  for (const Array& array : outputs) out << array << '\n';
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Array array = outputs[i];
+    const std::string_view name = outputs.name(i);
+    if (!name.empty()) out << name << (array.ndim() > 1 ? ":\n" : ": ");
+    out << array << '\n';
+  }
   return out;
 }
 

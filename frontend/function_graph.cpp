@@ -164,7 +164,8 @@ void FunctionMaker::bind_transfers(const Runtime& runtime) {
       if (canonical == name) return {};
       return {transfer(Operand(node.inputs[0], node.loc), canonical)};
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("[transfer] {}; at {}", error.what(), to_text(node.loc)));
+      throw ConfigError(
+          fmt::format("{}; asked for by transfer at {}", error.what(), to_text(node.loc)));
     }
   });
 }

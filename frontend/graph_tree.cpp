@@ -138,5 +138,7 @@ std::string to_string(const Variable& value) {
 std::ostream& operator<<(std::ostream& out, const Variable& value) {
   return out << to_string(value);
 }
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.to_string(); }
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name_of(dtype); }
 
 }  // namespace croton

@@ -1,5 +1,7 @@
 #include "croton/shared.h"
 
+#include <fmt/format.h>
+
 #include "compiler/graph/node.h"
 #include "croton/error.h"
 #include "frontend/default_runtime.h"
@@ -29,8 +31,12 @@ Shared shared(const Array& value, const SharedOptions& options, Loc loc) {
     const std::string* scope = build_settings().context;
     target = scope != nullptr ? *scope : runtime->default_context();
   }
-  std::shared_ptr<SharedState> state =
-      make_shared_state(runtime, value, options.name, target, options.resizable);
+  std::shared_ptr<SharedState> state;
+  try {
+    state = make_shared_state(runtime, value, options.name, target, options.resizable);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}; asked for by shared at {}", error.what(), to_text(loc)));
+  }
   Type type{value.dtype(), value.shape()};
   if (options.resizable) {
     for (std::int64_t& size : type.shape) size = kAnyDim;

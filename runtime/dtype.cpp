@@ -7,6 +7,7 @@
 #include <string>
 
 #include "croton/error.h"
+#include "runtime/float_flag.h"
 
 namespace croton {
 namespace {
@@ -67,9 +68,25 @@ DType promote(DType a, DType b, bool numpy_policy) {
   return numpy_policy ? promote_float_with_integer(f, f == a ? b : a) : f;
 }
 
+DType dtype_of_flag(FloatX flag) {
+  switch (flag) {
+    case FloatX::float32:
+      return DType::float32;
+    case FloatX::float64:
+      return DType::float64;
+    case FloatX::float16:
+      return DType::float16;
+    case FloatX::bfloat16:
+      return DType::bfloat16;
+  }
+  return DType::float32;
+}
+
 DType default_float() {
-  DType (*source)() = default_float_source.load(std::memory_order_acquire);
-  return source ? source() : DType::float32;
+  if (DType(*source)() = default_float_source.load(std::memory_order_acquire)) return source();
+  // Arrays may be made before anything else; when reading throws, the next use reads again.
+  static const DType dtype = dtype_of_flag(Config::from_environment().floatX());
+  return dtype;
 }
 
 void set_default_float_source(DType (*source)()) {

@@ -92,25 +92,37 @@ BlockRef Pool::allocate(std::size_t bytes) {
 
 Block* Pool::fresh_block(std::size_t bytes, int size_class) {
   const std::size_t count = class_bytes(bytes);
-  void* memory = device_->allocate(count);
-  if (memory == nullptr) {
-    device_->trim_pools();
-    memory = device_->allocate(count);
-  }
-  {
+  // `allocate` has counted it as living.
+  const auto note = [&](bool made) {
     const std::lock_guard hold(lock_);
     ++statistics_.device_allocations;
-    if (memory == nullptr) {
-      --statistics_.live_blocks;
-      --live_[static_cast<std::size_t>(size_class)];
-      statistics_.live_bytes -= static_cast<std::int64_t>(count);
-    } else {
+    if (made) {
       statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.live_bytes);
+      return;
     }
+    --statistics_.live_blocks;
+    --live_[static_cast<std::size_t>(size_class)];
+    statistics_.live_bytes -= static_cast<std::int64_t>(count);
+  };
+  void* memory = nullptr;
+  Block* block = nullptr;
+  try {
+    memory = device_->allocate(count);
+    if (memory == nullptr) {
+      device_->trim_pools();
+      memory = device_->allocate(count);
+    }
+    if (memory != nullptr) {
+      block = new_block_header(static_cast<std::byte*>(memory), bytes, this);
+      block->tag = static_cast<std::uint64_t>(size_class);
+    }
+  } catch (...) {  // the device is lost, or the host has no memory
+    if (memory != nullptr) device_->release(memory, count);
+    note(false);
+    throw;
   }
-  if (memory == nullptr) out_of_memory(bytes);
-  Block* block = new_block_header(static_cast<std::byte*>(memory), bytes, this);
-  block->tag = static_cast<std::uint64_t>(size_class);
+  note(block != nullptr);
+  if (block == nullptr) out_of_memory(bytes);
   return block;
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "config/device_guess.h"
+#include "config/nearest_name.h"
 #include "croton/error.h"
 #include "runtime/context.h"
 #include "runtime/kernel_cache.h"
@@ -67,10 +69,13 @@ std::string Runtime::canonical_name(std::string_view name) const {
   const std::vector<std::string> bound = bound_names();
   ContextMap wider = config_.contexts();
   wider.push_back({std::string(name), kCpu});
+  const auto device = guess_device(name);
+  const std::string hint = device ? fmt::format("; did you mean '{}'?", context_name(*device))
+                                  : did_you_mean(name, bound);
   throw ConfigError(
-      fmt::format("[contexts] no context is called \"{}\": {}; bind it, such as "
+      fmt::format("[contexts] no context is called \"{}\"{}: {}; bind it, such as "
                   "CROTON_FLAGS=\"contexts={}\", or use the name of a device (cpu, cuda0)",
-                  name,
+                  name, hint,
                   bound.empty() ? std::string("the flag contexts binds no name")
                                 : fmt::format("bound are {}", fmt::join(bound, ", ")),
                   to_string(wider)));

@@ -372,22 +372,34 @@ bool Grower::sibling_axes(const Node* node, const Group& g, std::vector<int>& ax
 bool Grower::join_sibling(int root) {
   const Node* node = fusion_.order[root];
   if (node->op->form != OpForm::scalar && !node->op->fold) return false;
-  // Groups that read one of the operands, or what a reduction below reads, are worth joining.
+  // Groups that read something that this value, or what would be computed with it, reads, are worth
+  // joining.
   std::vector<int> nearby;
+  constexpr std::ptrdiff_t kUsers = 64;  // of one value, looked at on either side
   const auto add_users = [&](const Variable& v) {
-    for (const int user : fusion_.users[fusion_.number.at(v.node())]) {
-      const int of = fusion_.group_of[user];
+    const std::vector<int>& users = fusion_.users[fusion_.number.at(v.node())];
+    // Groups are made from the outputs down: the latest ones have the users next to this value.
+    const auto here = std::upper_bound(users.begin(), users.end(), root);
+    const auto last = here + std::min(kUsers, users.end() - here);
+    for (auto user = here - std::min(kUsers, here - users.begin()); user != last; ++user) {
+      const int of = fusion_.group_of[*user];
       if (of >= 0 && std::find(nearby.begin(), nearby.end(), of) == nearby.end()) {
         nearby.push_back(of);
       }
     }
   };
   constexpr std::size_t kNearby = 8;
-  for (const Variable& input : node->inputs) {
-    if (constant_value(input) != nullptr) continue;
-    add_users(input);
-    if (!input.node()->op->fold) continue;
-    add_users(input.node()->inputs[0]);
+  constexpr std::size_t kBelow = 12;  // nodes that would come along, looked at
+  std::vector<const Node*> below{node};
+  for (std::size_t k = 0; k < below.size() && nearby.size() < kNearby; ++k) {
+    for (const Variable& input : below[k]->inputs) {
+      if (constant_value(input) != nullptr) continue;
+      add_users(input);
+      const Node* next = input.node();
+      const bool comes = fusion_.group_of[fusion_.number.at(next)] < 0 && is_fusible(next);
+      const bool seen = std::find(below.begin(), below.end(), next) != below.end();
+      if (comes && !seen && below.size() < kBelow) below.push_back(next);
+    }
   }
   if (nearby.size() > kNearby) nearby.resize(kNearby);
   for (const int other : nearby) {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/graph/op.h"
 #include "compiler/passes.h"
@@ -26,13 +28,25 @@ class Placer {
   explicit Placer(const CompileContext& context)
       : default_(intern(context.default_context)), config_(context.config) {}
 
+  /// Inputs that are only seen in another shape are as free as they are: wherever needed.
+  void note_free(const Node& asked, const Variable& placed) {
+    const Node& node = *placed.node();
+    const bool reshapes = node.op->view || node.op->name == "dimshuffle";
+    if (!reshapes || !asked.context->empty()) return;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const Variable& input = node.inputs[k];
+      if (!is_everywhere(input) && (k > 0 || !free_.contains(input.node()))) return;
+    }
+    free_.insert(&node);
+  }
+
   const std::string* choose(const Node& node) const {
     if (node.op->form == OpForm::move) return intern(node.attrs().text("context"));
     if (!node.context->empty()) return node.context;
     // Where most of the inputs' bytes are; ties go to the left.
     std::vector<std::pair<const std::string*, double>> votes;
     for (const Variable& input : node.inputs) {
-      if (is_everywhere(input)) continue;
+      if (is_everywhere(input) || free_.contains(input.node())) continue;
       const std::string* where = input.node()->context;
       const auto found = std::find_if(votes.begin(), votes.end(),
                                       [&](const auto& vote) { return vote.first == where; });
@@ -57,10 +71,14 @@ class Placer {
     if (is_everywhere(v) || v.node()->context == to) return v;
     const std::string key = std::to_string(v.node()->id) + "." + std::to_string(v.output()) + *to;
     if (const auto it = transfers_.find(key); it != transfers_.end()) return it->second;
-    if (user != nullptr) implicit(v, to, *user);
-    Attrs attrs{{"context", *to}};
-    const Variable copy =
-        apply("transfer", {v}, attrs, user != nullptr ? user->loc : v.node()->loc);
+    Variable copy;
+    if (free_.contains(v.node())) {
+      copy = made_again(v, to);
+    } else {
+      if (user != nullptr) implicit(v, to, *user);
+      Attrs attrs{{"context", *to}};
+      copy = apply("transfer", {v}, attrs, user != nullptr ? user->loc : v.node()->loc);
+    }
     set_context(copy, to);
     transfers_.emplace(key, copy);
     return copy;
@@ -71,6 +89,22 @@ class Placer {
   }
 
  private:
+  /// A value that is free, on another context; chains of them may be long.
+  Variable made_again(const Variable& v, const std::string* to) const {
+    std::vector<const Node*> chain{v.node()};
+    while (free_.contains(chain.back()->inputs[0].node())) {
+      chain.push_back(chain.back()->inputs[0].node());
+    }
+    Variable below;
+    for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
+      std::vector<Variable> inputs = (*it)->inputs;
+      if (below.defined()) inputs[0] = below;
+      below = with_inputs(**it, std::move(inputs));
+      set_context(below, to);
+    }
+    return below;
+  }
+
   void implicit(const Variable& v, const std::string* to, const Node& user) const {
     const ImplicitTransfer policy = config_.implicit_transfer();
     if (policy == ImplicitTransfer::allow) return;
@@ -85,6 +119,7 @@ class Placer {
   const std::string* default_;
   const Config& config_;
   std::unordered_map<std::string, Variable> transfers_;
+  std::unordered_set<const Node*> free_;
 };
 
 }  // namespace
@@ -119,6 +154,7 @@ Graph place(const Graph& graph, const CompileContext& context) {
     }
     if (moved) copy = with_inputs(*copy.node(), std::move(inputs));
     Placer::set_context(copy, where);
+    placer.note_free(*node, copy);
     for (std::size_t k = 0; k < node->outputs.size(); ++k) {
       placed[node->out(static_cast<int>(k))] = copy.node()->out(static_cast<int>(k));
     }

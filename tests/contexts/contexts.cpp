@@ -71,6 +71,30 @@ TEST_CASE("unbound contexts are errors that name the bound ones") {
   CHECK_THROWS_AS(shared(kA, {.target = "dev7"}), ConfigError);
   CHECK_THROWS_WITH(shared(kA, {.target = "dev7"}), Contains("dev7") && Contains("dev0"));
   CHECK_THROWS_AS(ContextScope("elsewhere"), ConfigError);
+  CHECK_THROWS_WITH(ContextScope("dve0"), Contains("did you mean 'dev0'"));
+  CHECK_THROWS_WITH(ContextScope("gpu1"), Contains("did you mean 'cuda1'"));
+}
+
+TEST_CASE("arguments pull nothing to where they are, in whatever shape they are seen") {
+  Shared a = shared(kA, {.target = "dev0"});
+  Variable x = matrix("x"), v = vector("v");
+  // The sizes that the product needs make another value of x.
+  Function f = function({x, v}, {dot(x, a), dot(x.T(), a), a * reshape(v, {2, 2}), x.T()});
+  CHECK(f.output_contexts() == std::vector<std::string>{"dev0", "dev0", "dev0", "cpu"});
+  Outputs out = f(kB, {1, 0, 0, 1});
+  CHECK(array_equal(out[0].to_host(), Array({{23.0, 34.0}, {31.0, 46.0}})));
+  CHECK(array_equal(out[1].to_host(), Array({{26.0, 38.0}, {30.0, 44.0}})));
+  CHECK(array_equal(out[2].to_host(), Array({{1.0, 0.0}, {0.0, 4.0}})));
+  CHECK(array_equal(out[3].to_host(), Array({{5.0, 7.0}, {6.0, 8.0}})));
+  CHECK(f.statistics().copies == 0);
+  // Not so what is computed from them, nor what was put somewhere.
+  CHECK(function({x}, dot(exp(x), a)).output_contexts() == std::vector<std::string>{"cpu"});
+  Variable there;
+  {
+    ContextScope on("dev1");
+    there = x.T();
+  }
+  CHECK(function({x}, dot(there, a)).output_contexts() == std::vector<std::string>{"dev1"});
 }
 
 TEST_CASE("an update crosses to the context of its variable") {

@@ -153,9 +153,9 @@ TEST_CASE("names that nothing has are errors that say which there are", "[bad_in
                  [&] { function({x}, x, {.config = current_config().with("device", "null")}); }),
              HasAll({"device", "function"}));
   CHECK_THAT(error_text<ConfigError>([&] { shared(1.0f, {.target = "dev0"}); }),
-             HasAll({"\"dev0\"", "contexts=dev0->cpu0"}));
+             HasAll({"\"dev0\"", "contexts=dev0->cpu0", "shared at " + kHere}));
   CHECK_THAT(error_text<ConfigError>([&] { ContextScope on("dev0"); }), HasAll({"\"dev0\""}));
   CHECK_THAT(error_text<ConfigError>([&] { function({x}, x.transfer("dev0")); }),
-             HasAll({"[transfer]", "\"dev0\"", kHere}));
+             HasAll({"[contexts]", "\"dev0\"", "transfer at " + kHere}));
   CHECK_NOTHROW(function({x}, x.transfer("cpu0") + 1)(one));
 }

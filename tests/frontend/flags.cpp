@@ -51,3 +51,12 @@ TEST_CASE("floatX and cast_policy hold in a ConfigScope") {
   ConfigScope scope(current_config().with("cast_policy", "numpy"));
   CHECK((scalar("n", DType::int32) + scalar("x", DType::float32)).dtype() == DType::float64);
 }
+
+// Run alone, with CROTON_FLAGS=floatX=float64: see tests/CMakeLists.txt.
+TEST_CASE("arrays made before anything else follow the flag floatX", "[.first]") {
+  const Array drawn = random_normal({2}, {.seed = 1}), zeros = Array::zeros({2}), list = {0.5};
+  CHECK(drawn.dtype() == DType::float64);
+  CHECK(zeros.dtype() == DType::float64);
+  CHECK(list.dtype() == DType::float64);
+  CHECK(matrix("x").dtype() == DType::float64);
+}

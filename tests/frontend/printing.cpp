@@ -97,3 +97,20 @@ TEST_CASE("a function prints its graph before and after, its kernels and its pla
   CHECK_THROWS_AS(inspect(f, {.sm = 9}), UserError);
   CHECK_THROWS_AS(debug_text(Function()), UserError);
 }
+
+TEST_CASE("outputs print behind their names, shapes and dtypes as they are written") {
+  Variable x = matrix("x");
+  const auto text = [](const auto& value) {
+    std::ostringstream out;
+    out << value;
+    return out.str();
+  };
+  const Array a = {{1.0, 2.0}};
+  CHECK(text(function({x}, {{"total", sum(x)}, {"all", x}})(a)) == "total: 3.0\nall:\n[[1. 2.]]\n");
+  CHECK(text(function({x}, {sum(x), x})(a)) == "3.0\n[[1. 2.]]\n");
+  CHECK(text(a.shape()) == "(1, 2)");
+  CHECK(text(a.dtype()) == "float32");
+  CHECK(function({x}, {{"total", sum(x)}})(a).name(0) == "total");
+  CHECK(function({x}, x)(a).name(0).empty());
+  CHECK_THROWS_AS(function({x}, x)(a).name(1), UserError);
+}

@@ -33,6 +33,7 @@ struct FakeState {
   std::atomic<int> synchronised{0};
   std::atomic<int> drained{0};
   std::atomic<bool> lost{false};  ///< events cannot be recorded
+  std::atomic<bool> dead{false};  ///< no memory is given, nor an answer
   bool host_memory = true;
 };
 
@@ -108,6 +109,7 @@ class FakeDevice final : public Device {
   bool host_memory() const override { return state_->host_memory; }
   bool immediate() const override { return state_->host_memory; }
   void* allocate(std::size_t bytes) override {
+    if (state_->dead) throw DeviceError("the device was lost");
     if (state_->used.fetch_add(static_cast<std::int64_t>(bytes)) +
             static_cast<std::int64_t>(bytes) >
         state_->limit) {

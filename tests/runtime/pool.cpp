@@ -121,3 +121,12 @@ TEST_CASE("any thread may take and give back") {
   CHECK(h.pool->statistics().live_bytes == 0);
   CHECK(h.pool->statistics().allocations == 8000);
 }
+
+TEST_CASE("a device that is lost leaves the counts of its pool right") {
+  PoolHolder h;
+  const BlockRef a = h.pool->allocate(1000);
+  h.state->dead = true;
+  CHECK_THROWS_WITH(h.pool->allocate(2000), "the device was lost");
+  CHECK(h.pool->statistics().live_blocks == 1);
+  CHECK(h.pool->statistics().live_bytes == 1024);
+}

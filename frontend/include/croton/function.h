@@ -77,6 +77,8 @@ class CROTON_API Outputs {
   Array operator[](std::size_t index) const;
   /// UserError with the names when there is none of this name.
   Array operator[](std::string_view name) const;
+  /// The name of an output; empty where it has none.
+  std::string_view name(std::size_t index) const;
   const Array* begin() const { return data(); }
   const Array* end() const { return data() + size_; }
 
@@ -95,7 +97,7 @@ class CROTON_API Outputs {
   std::shared_ptr<const void> owner_;  ///< of the names
 };
 
-/// The arrays one after the other, each as operator<< prints it, with names where there are any.
+/// The arrays one after the other, each as operator<< prints it, behind its name if it has one.
 CROTON_API std::ostream& operator<<(std::ostream& out, const Outputs& outputs);
 
 /// An argument of a call: an Array, a number, or a nested list of numbers. Numbers and lists take

@@ -58,6 +58,11 @@ CROTON_API std::string pp(const Variable& value);
 CROTON_API std::string to_string(const Variable& value);
 CROTON_API std::ostream& operator<<(std::ostream& out, const Variable& value);
 
+/// "(2, 3)"
+CROTON_API std::ostream& operator<<(std::ostream& out, const Shape& shape);
+/// "float32"
+CROTON_API std::ostream& operator<<(std::ostream& out, DType dtype);
+
 struct InspectOptions {
   /// Compute capability times ten of the GPU that CUDA source is made for; none is needed.
   int sm = 90;
