@@ -32,8 +32,8 @@ TargetInfo cuda_target(int sm) {
 /// The groups of an optimized function, worked out again as the compiler did.
 class Groups {
  public:
-  Groups(const FunctionGraph& function, const Config& config)
-      : shapes_(function.graph, shareds_of(function), dims_),
+  Groups(const FunctionGraph& function, const Graph& written, const Config& config)
+      : shapes_(function.graph, shareds_of(function), dims_, &written),
         list(fuse(function.graph, shapes_, config.fuse() && config.mode() != Mode::fast_compile,
                   [&](const Node& producer, const Node& root, const char* reason) {
                     apart.push_back(fmt::format("{} ({}) and {} ({}): {}", producer.op->name,
@@ -212,7 +212,7 @@ void print_values(TreePrinter& printer, const FunctionGraph& function,
 
 std::string debug_text(const Function& f, const PrintOptions& options) {
   const Function::Impl& function = f.impl();
-  const Groups groups(function.optimized, function.config);
+  const Groups groups(function.optimized, function.graph.graph, function.config);
 
   std::string text = fmt::format("function {}\n\nbefore compilation:\n", function.name);
   TreePrinter before(options);
@@ -245,7 +245,7 @@ Inspection inspect(const Function& f, const InspectOptions& options) {
                     options.sm));
   }
   const Function::Impl& function = f.impl();
-  const Groups groups(function.optimized, function.config);
+  const Groups groups(function.optimized, function.graph.graph, function.config);
   const TargetInfo host = host_target();
   const Plan& plan = function.executable->plan();
   return {to_text(function.graph.graph),
