@@ -92,6 +92,23 @@ void check_argument(const BoundPlan& bound, std::size_t i, const Array& a) {
   check_shape(bound, i, a);
 }
 
+/// Brings an array from another device of the same backend, without the host in between.
+bool copied_across(Context& context, Array& a) {
+  const ArrayImpl* impl = ArrayAccess::impl(a);
+  auto* from = dynamic_cast<Context*>(impl->home);
+  if (from == nullptr || from == &context || !impl->contiguous) return false;
+  const Device &here = context.device(), &there = from->device();
+  if (there.host_memory() || here.target().backend != there.target().backend) return false;
+  BlockRef block = context.pool().allocate(a.nbytes());
+  {
+    const std::lock_guard hold(from->queue_mutex());
+    const QueueUse use(from->queue());
+    from->queue().copy_to(context.queue(), block->data, impl->data, a.nbytes());
+  }
+  a = ArrayAccess::wrap(a.dtype(), a.shape(), std::move(block), nullptr, context.array_home());
+  return true;
+}
+
 }  // namespace
 
 bool fits(const Array& argument, const ArgumentKey& key) {
@@ -138,6 +155,10 @@ void placed_arguments(const BoundPlan& bound, std::span<const Array> arguments, 
       a = on_host ? a.contiguous() : a.to_host().contiguous();
     } else {
       if (impl->home == context.array_home() && impl->contiguous) continue;
+      if (copied_across(context, a)) {
+        ++copied;
+        continue;
+      }
       const Array host = a.to_host().contiguous();
       BlockRef block = context.pool().allocate(host.nbytes());
       context.copy_from_host(block->data, host.raw_data(), host.nbytes());

@@ -81,6 +81,16 @@ TEST_CASE("arguments and numbers go to the GPU, outputs may stay there", "[progr
   CHECK(array_equal(there.to_host(), wanted));
   // In place on its own context, over the host on another one.
   CHECK(array_equal(f(there)[0], f(wanted)[0]));
+  for (const char* other : {"dev1", "again", "host"}) {
+    Variable u = matrix("u");
+    Variable v;
+    {
+      ContextScope on(other);
+      v = u * 2 + 1;
+    }
+    Function g = function({u}, v);
+    for (int i = 0; i < 3; ++i) CHECK(array_equal(g(there)[0], g(wanted)[0]));
+  }
   croton::sync();
 }
 
