@@ -368,8 +368,16 @@ void KernelEmitter::wide_load(Id id) {
   const auto name = prelude_.use("load_pack");
   for (int first = 0; first < width_; first += group) {
     k_ = first;
-    line(fmt::format("const pack<{0}, {1}> p{2}_{3} = {4}<{0}, {1}>(b{5} + {6});",
-                     cuda_type(n.dtype), group, id, first, name, n.index, offset(n)));
+    const std::string type = fmt::format("pack<{}, {}>", cuda_type(n.dtype), group);
+    const std::string loaded =
+        fmt::format("{}<{}, {}>(b{} + {});", name, cuda_type(n.dtype), group, n.index, offset(n));
+    const Id mask = n.op == Op::load ? n.in[2] : kNone;
+    if (mask == kNone) {
+      line(fmt::format("const {} p{}_{} = {}", type, id, first, loaded));
+    } else {
+      line(fmt::format("{} p{}_{} = {{}};", type, id, first));
+      line(fmt::format("if ({}) p{}_{} = {}", value(mask), id, first, loaded));
+    }
     for (int i = 0; i < group; ++i) {
       k_ = first + i;
       define(id, fmt::format("p{}_{}.{}", id, first, "abcdefgh"[i]));
@@ -386,7 +394,9 @@ void KernelEmitter::wide_store(Id id) {
     std::string values;
     for (k_ = first; k_ < first + group; ++k_) values += ", " + value(n.in[2]);
     k_ = first;
-    line(fmt::format("{}<{}>(b{} + {}{});", name, cuda_type(n.dtype), n.index, offset(n), values));
+    const std::string mask = n.in[3] == kNone ? "" : fmt::format("if ({}) ", value(n.in[3]));
+    line(fmt::format("{}{}<{}>(b{} + {}{});", mask, name, cuda_type(n.dtype), n.index, offset(n),
+                     values));
   }
   k_ = 0;
 }

@@ -18,8 +18,10 @@ using kernel::Op;
 
 constexpr int kAccessBytes = 16;
 constexpr int kMostWidth = 8;
-/// Nodes of a body times its width: beyond, programs take long to compile.
-constexpr int kMostNodes = 384;
+/// Nodes of a body times its width: beyond, programs take long to compile. Fewer where there are
+/// checks, since such bodies wait for what they read anyway.
+constexpr int kMostNodes = 320;
+constexpr int kMostChecked = 96;
 
 int bytes_of(DType dtype) { return static_cast<int>(size_of(dtype)); }
 
@@ -75,6 +77,14 @@ class LaneLayouts::Chooser {
     const Node& n = kernel_.nodes[id];
     return (n.op == Op::load && is_one(n.in[1]) && n.in[2] == kNone) ||
            (n.op == Op::store && is_one(n.in[1]) && n.in[3] == kNone);
+  }
+
+  /// The same, or with a mask that is one for all counters taken together.
+  bool neighbouring(Id id, const LaneLayout& layout) const {
+    const Node& n = kernel_.nodes[id];
+    if ((n.op != Op::load && n.op != Op::store) || !is_one(n.in[1])) return false;
+    const Id mask = n.in[n.op == Op::load ? 2 : 3];
+    return mask == kNone || !kernel_.nodes[mask].varying || layout.same.contains(mask);
   }
 
   /// The largest power of two up to 16 that surely divides a value.
@@ -137,7 +147,7 @@ class LaneLayouts::Chooser {
     bool arrays = false;
     for_each(lanes, [&](Id id) {
       const Node& n = kernel_.nodes[id];
-      if (!contiguous(id)) return;
+      if ((n.op != Op::load && n.op != Op::store) || !is_one(n.in[1])) return;
       if (kernel_.buffers[n.index].argument) {
         largest = std::max(largest, bytes_of(n.dtype));
       } else {
@@ -159,10 +169,15 @@ class LaneLayouts::Chooser {
     };
     while (width > 1 && few()) width /= 2;
     set_width(lanes, width, layout);
-    while (layout.width > 1 && nodes_of(lanes, layout) > kMostNodes) {
+    bool checks = false;
+    for_each(lanes, [&](Id id) { checks = checks || kernel_.nodes[id].op == Op::check; });
+    while (layout.width > 1 && nodes_of(lanes, layout) > (checks ? kMostChecked : kMostNodes)) {
       set_width(lanes, layout.width / 2, layout);
     }
-    return layout;
+    const bool pays = std::any_of(layout.wide.begin(), layout.wide.end(), [&](Id id) {
+      return kernel_.buffers[kernel_.nodes[id].index].argument;
+    });
+    return pays ? layout : LaneLayout{};
   }
 
   /// How many nodes are printed for the lanes' body.
@@ -182,19 +197,16 @@ class LaneLayouts::Chooser {
     layout.width = width;
     layout.whole = factor(extent) >= width;
     if (width == 1) return;
+    Followed followed{lanes, layout, {{lanes, {}}}};
+    for_each(lanes, [&](Id id) { follow(id, followed); });
     for_each(lanes, [&](Id id) {
-      if (!contiguous(id)) return;
+      if (!neighbouring(id, layout)) return;
       std::vector<Id> multiples = layout.multiples;
       if (!require(kernel_.nodes[id].in[0], lanes, width, multiples)) return;
       layout.multiples = std::move(multiples);
       layout.wide.insert(id);
     });
-    if (layout.wide.empty()) {
-      layout = {};
-      return;
-    }
-    Followed followed{lanes, layout, {{lanes, {}}}};
-    for_each(lanes, [&](Id id) { follow(id, followed); });
+    if (layout.wide.empty()) layout = {};
   }
 
   /// Values that count up with the counter, and what must be multiples of the width for them to

@@ -85,6 +85,11 @@ Dim extent(const std::vector<DomainLoop>& loops, std::size_t first, std::size_t 
   return product;
 }
 
+Expr size_in_eights(GroupLowering& lowering, Dim size) {
+  if (size.is_number() || !floor_mod(size, Dim(8)).is(0)) return lowering.size(size);
+  return lowering.b.bounded(lowering.size(floor_div(size, Dim(8))) * 8);
+}
+
 void set_counters(GroupLowering& lowering, std::size_t first, std::size_t last, Expr index) {
   for (std::size_t i = last; i-- > first;) {
     if (i == first) {

@@ -101,6 +101,8 @@ void finish(KernelLaunch& launch, kernel::Builder& builder, const GroupLowering&
 
 /// Product of the sizes of loops [first, last).
 Dim extent(const std::vector<DomainLoop>& loops, std::size_t first, std::size_t last);
+/// A size as an int64 value of which can be seen that it is a multiple of 8, where it surely is.
+kernel::Expr size_in_eights(GroupLowering& lowering, Dim size);
 /// Sets the counters of loops [first, last) from one running index, the last one fastest.
 void set_counters(GroupLowering& lowering, std::size_t first, std::size_t last, kernel::Expr index);
 Dim ceil_div(Dim a, Dim b);

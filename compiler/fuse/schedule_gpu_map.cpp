@@ -72,7 +72,7 @@ class MapEmitter {
   Dim emit_flat() {
     const Dim all = extent(l_.loops(), 0, l_.loops().size());
     const Expr start = b_.bounded(b_.block() * kElements);
-    lanes(b_.binary(Binary::min, b_.i64(kElements), l_.size(all) - start), start, 0);
+    lanes(b_.binary(Binary::min, b_.i64(kElements), size_in_eights(l_, all) - start), start, 0);
     return ceil_div(all, kElements);
   }
 

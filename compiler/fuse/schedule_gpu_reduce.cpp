@@ -10,7 +10,6 @@ namespace croton {
 
 using kernel::Binary;
 using kernel::Expr;
-using kernel::Fold;
 
 namespace {
 
@@ -58,10 +57,11 @@ class EverythingScheduler : private ReduceParts {
     launch.work = all * Dim(cost_of(group_));
     l.hoist(std::vector<bool>(known_.loops.size(), false));
     // A multiple of the step, so that threads can tell that rows are aligned.
-    const Expr size = piece.is_number() ? b.i64(piece.number())
-                                        : l.size(floor_div(piece, kPieceStep)) * kPieceStep;
+    const Expr size = piece.is_number()
+                          ? b.i64(piece.number())
+                          : b.bounded(l.size(floor_div(piece, kPieceStep)) * kPieceStep);
     const Expr start = b.bounded(b.block() * size);
-    const Expr count = b.binary(Binary::min, size, l.size(all) - start);
+    const Expr count = b.binary(Binary::min, size, size_in_eights(l, all) - start);
     const Expr counter = b.begin_lanes(count, accumulators());
     l.open();
     if (known_.loops.size() == 1) {
@@ -130,7 +130,7 @@ class ColumnScheduler : private ReduceParts {
                               floor_div(Dim(kMostPartials), max(Dim(1), kept_ * chunks_))));
     const Dim all = rows_ * columns_;
     if (all.is_number() && all.number() <= kOneStage) pieces_ = 1;
-    piece_rows_ = ceil_div(sweeps, pieces_) * at_once_;
+    piece_sweeps_ = ceil_div(sweeps, pieces_);
     for (PartialBuffer& partial : result_.partials) {
       partial.elements = kept_ * pieces_ * columns_;
     }
@@ -169,8 +169,11 @@ class ColumnScheduler : private ReduceParts {
     for (std::size_t i = 0; i < first_reduced_; ++i) running[i] = true;
     l.hoist(running);
     width_ = b.binary(Binary::min, b.i64(kTile), n_ - start_);
-    const Expr first = b.bounded((piece_ % l.size(pieces_)) * l.size(piece_rows_));
-    const Expr left = b.binary(Binary::min, l.size(piece_rows_), l.size(rows_) - first);
+    const Expr at_once = l.size(at_once_);
+    const Expr sweep = b.bounded((piece_ % l.size(pieces_)) * l.size(piece_sweeps_));
+    const Expr first = b.bounded(sweep * at_once);
+    const Expr rows = b.bounded(l.size(piece_sweeps_) * at_once);
+    const Expr left = b.binary(Binary::min, rows, l.size(rows_) - first);
     const Expr count = b.binary(Binary::max, left, b.i64(0));
     walk(l, first, count);
     add(std::move(launch), b, l);
@@ -188,37 +191,29 @@ class ColumnScheduler : private ReduceParts {
         if (pairs(fold)) tile.push_back(b.local(DType::int64, b.i64(kTile)));
       }
     }
-    const Expr from = first * n_ + start_;
-    const Expr sweep = at_once * n_;
+    const Expr from = b.bounded(b.bounded(first * n_) + start_);
+    const Expr sweep = b.bounded(at_once * n_);
     const Expr counter = b.begin_lanes(single ? width_ : b.bounded(at_once * width_));
     l.open();
-    const Expr sweeps = count / at_once;
-    const Expr whole = b.bounded(sweeps * at_once);
-    const Expr row = b.begin_loop(sweeps, accumulators());
+    const Expr row = b.begin_loop((count + (at_once - 1)) / at_once, accumulators());
     l.open();
-    sweep_rows(l, row, from + row * sweep, counter, {});
+    // The last rows need not fill the tile.
+    Expr mask;
+    if (!single) mask = b.bounded(b.bounded(row * at_once) + counter / width_) < count;
+    l.set_mask(mask);
+    sweep_rows(l, row, b.bounded(from + b.bounded(row * sweep)), counter, mask);
+    l.set_mask({});
     l.close();
     b.end(row);
-    Expr last = row;
-    if (!single) {
-      // Rows that do not fill the tile; the folds go on from those above.
-      last = b.begin_loop(b.cast(whole < count, DType::int64), accumulators());
-      l.open();
-      const Expr in_tile = counter / width_;
-      const Expr mask = in_tile < count - whole;
-      l.set_mask(mask);
-      sweep_rows(l, last, from + sweeps * sweep, counter, mask);
-      l.set_mask({});
-      l.close();
-      b.end(last);
-    }
     if (single) {
       l.clear_lane();
       finish_columns(l, counter, row);
     } else {
       std::size_t p = 0;
       for (std::size_t k = 0; k < folds_.size(); ++k) {
-        merge_into(b, tile, p, k, row, last);
+        for (int part = 0; part <= (pairs(folds_[k]) ? 1 : 0); ++part) {
+          b.store(tile[p++], b.i64(0), b.i64(1), b.result(row, static_cast<int>(k), part));
+        }
       }
     }
     l.clear_lane();
@@ -255,27 +250,6 @@ class ColumnScheduler : private ReduceParts {
       b.accumulate(loop, static_cast<int>(k), value, index);
     }
     for (const Variable& output : full_outputs_) l.store(output, l.aligned(output));
-  }
-
-  /// What a lane has from its whole sweeps and from the last rows, into the tile.
-  void merge_into(kernel::Builder& b, const std::vector<int>& tile, std::size_t& p, std::size_t k,
-                  Expr whole, Expr rest) {
-    const int n = static_cast<int>(k);
-    const Fold fold = *folds_[k]->op->fold;
-    const Expr x = b.result(whole, n);
-    const Expr y = b.result(rest, n);
-    if (!pairs(folds_[k])) {
-      b.store(tile[p++], b.i64(0), b.i64(1), combine(b, fold, x, y));
-      return;
-    }
-    // Rows of the rest come later: they win where they are strictly better.
-    Expr wins = fold == Fold::argmax ? x < y : y < x;
-    if (is_float(x.dtype())) wins = wins | ((y != y) & (x == x));
-    const Expr none = b.result(whole, n, 1) == b.i64(INT64_MAX);
-    wins = wins | none;
-    b.store(tile[p++], b.i64(0), b.i64(1), b.select(wins, y, x));
-    b.store(tile[p++], b.i64(0), b.i64(1),
-            b.select(wins, b.result(rest, n, 1), b.result(whole, n, 1)));
   }
 
   /// A lane has a column's folds: it leaves them, or goes on with them.
@@ -373,7 +347,7 @@ class ColumnScheduler : private ReduceParts {
   Dim chunks_;
   Dim at_once_;
   Dim pieces_;
-  Dim piece_rows_;
+  Dim piece_sweeps_;
   // Of the first stage.
   Expr n_;
   Expr start_;
