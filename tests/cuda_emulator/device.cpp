@@ -137,82 +137,85 @@ const std::map<CUdevice_attribute, int>& fixed_attributes() {
   return all;
 }
 
-using Names = std::map<int, std::pair<const char*, const char*>>;
-const Names& error_names() {
-  static const Names all = {
+struct ErrorName {
+  CUresult code;
+  const char *name, *text;
+};
+constexpr ErrorName kErrors[] = {
 #define ERROR(name, text) \
-  {                       \
-    name, { #name, text } \
-  }
-      ERROR(CUDA_SUCCESS, "no error"),
-      ERROR(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
-      ERROR(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
-      ERROR(CUDA_ERROR_NOT_INITIALIZED, "initialization error"),
-      ERROR(CUDA_ERROR_DEINITIALIZED, "driver shutting down"),
-      ERROR(CUDA_ERROR_STUB_LIBRARY, "CUDA driver is a stub library"),
-      ERROR(CUDA_ERROR_DEVICE_UNAVAILABLE, "CUDA-capable device(s) is/are busy or unavailable"),
-      ERROR(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
-      ERROR(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"),
-      ERROR(CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid"),
-      ERROR(CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
-      ERROR(CUDA_ERROR_NO_BINARY_FOR_GPU,
-            "no kernel image is available for execution on the device"),
-      ERROR(CUDA_ERROR_ECC_UNCORRECTABLE, "uncorrectable ECC error encountered"),
-      ERROR(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED,
-            "peer access is not supported between these two devices"),
-      ERROR(CUDA_ERROR_INVALID_PTX, "a PTX JIT compilation failed"),
-      ERROR(CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
-            "the provided PTX was compiled with an unsupported toolchain."),
-      ERROR(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"),
-      ERROR(CUDA_ERROR_ILLEGAL_STATE, "the operation cannot be performed in the present state"),
-      ERROR(CUDA_ERROR_NOT_FOUND, "named symbol not found"),
-      ERROR(CUDA_ERROR_NOT_READY, "device not ready"),
-      ERROR(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
-      ERROR(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"),
-      ERROR(CUDA_ERROR_LAUNCH_TIMEOUT, "the launch timed out and was terminated"),
-      ERROR(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled"),
-      ERROR(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled"),
-      ERROR(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, "cannot set while device is active in this process"),
-      ERROR(CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"),
-      ERROR(CUDA_ERROR_ASSERT, "device-side assert triggered"),
-      ERROR(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
-            "part or all of the requested memory range is already mapped"),
-      ERROR(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
-            "pointer does not correspond to a registered memory region"),
-      ERROR(CUDA_ERROR_HARDWARE_STACK_ERROR, "hardware stack error"),
-      ERROR(CUDA_ERROR_ILLEGAL_INSTRUCTION, "an illegal instruction was encountered"),
-      ERROR(CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned address"),
-      ERROR(CUDA_ERROR_INVALID_ADDRESS_SPACE,
-            "operation not supported on global/shared address space"),
-      ERROR(CUDA_ERROR_INVALID_PC, "invalid program counter"),
-      ERROR(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
-      ERROR(CUDA_ERROR_NOT_PERMITTED, "operation not permitted"),
-      ERROR(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
-      ERROR(CUDA_ERROR_SYSTEM_NOT_READY, "system not yet initialized"),
-      ERROR(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
-            "system has unsupported display driver / cuda driver combination"),
-      ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-            "operation not permitted when stream is capturing"),
-      ERROR(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
-            "operation failed due to a previous error during capture"),
-      ERROR(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,
-            "capture was not ended in the same stream as it began"),
-      ERROR(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"),
-      ERROR(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
-            "dependency created on uncaptured work in another stream"),
-      ERROR(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
-            "operation would make the legacy stream depend on a capturing blocking stream"),
-      ERROR(CUDA_ERROR_CAPTURED_EVENT,
-            "operation not permitted on an event last recorded in a capturing stream"),
-      ERROR(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
-            "attempt to terminate a thread-local capture sequence from another thread"),
-      ERROR(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
-            "the graph update was not performed because it included changes which violated "
-            "constraints specific to instantiated graph update"),
-      ERROR(CUDA_ERROR_UNKNOWN, "unknown error"),
+  ErrorName { name, #name, text }
+    ERROR(CUDA_SUCCESS, "no error"),
+    ERROR(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
+    ERROR(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
+    ERROR(CUDA_ERROR_NOT_INITIALIZED, "initialization error"),
+    ERROR(CUDA_ERROR_DEINITIALIZED, "driver shutting down"),
+    ERROR(CUDA_ERROR_STUB_LIBRARY, "CUDA driver is a stub library"),
+    ERROR(CUDA_ERROR_DEVICE_UNAVAILABLE, "CUDA-capable device(s) is/are busy or unavailable"),
+    ERROR(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
+    ERROR(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"),
+    ERROR(CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid"),
+    ERROR(CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
+    ERROR(CUDA_ERROR_NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device"),
+    ERROR(CUDA_ERROR_ECC_UNCORRECTABLE, "uncorrectable ECC error encountered"),
+    ERROR(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED,
+          "peer access is not supported between these two devices"),
+    ERROR(CUDA_ERROR_INVALID_PTX, "a PTX JIT compilation failed"),
+    ERROR(CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+          "the provided PTX was compiled with an unsupported toolchain."),
+    ERROR(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"),
+    ERROR(CUDA_ERROR_ILLEGAL_STATE, "the operation cannot be performed in the present state"),
+    ERROR(CUDA_ERROR_NOT_FOUND, "named symbol not found"),
+    ERROR(CUDA_ERROR_NOT_READY, "device not ready"),
+    ERROR(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
+    ERROR(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"),
+    ERROR(CUDA_ERROR_LAUNCH_TIMEOUT, "the launch timed out and was terminated"),
+    ERROR(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled"),
+    ERROR(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled"),
+    ERROR(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, "cannot set while device is active in this process"),
+    ERROR(CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"),
+    ERROR(CUDA_ERROR_ASSERT, "device-side assert triggered"),
+    ERROR(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+          "part or all of the requested memory range is already mapped"),
+    ERROR(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
+          "pointer does not correspond to a registered memory region"),
+    ERROR(CUDA_ERROR_HARDWARE_STACK_ERROR, "hardware stack error"),
+    ERROR(CUDA_ERROR_ILLEGAL_INSTRUCTION, "an illegal instruction was encountered"),
+    ERROR(CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned address"),
+    ERROR(CUDA_ERROR_INVALID_ADDRESS_SPACE,
+          "operation not supported on global/shared address space"),
+    ERROR(CUDA_ERROR_INVALID_PC, "invalid program counter"),
+    ERROR(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
+    ERROR(CUDA_ERROR_NOT_PERMITTED, "operation not permitted"),
+    ERROR(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
+    ERROR(CUDA_ERROR_SYSTEM_NOT_READY, "system not yet initialized"),
+    ERROR(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+          "system has unsupported display driver / cuda driver combination"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+          "operation not permitted when stream is capturing"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+          "operation failed due to a previous error during capture"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,
+          "capture was not ended in the same stream as it began"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+          "dependency created on uncaptured work in another stream"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+          "operation would make the legacy stream depend on a capturing blocking stream"),
+    ERROR(CUDA_ERROR_CAPTURED_EVENT,
+          "operation not permitted on an event last recorded in a capturing stream"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+          "attempt to terminate a thread-local capture sequence from another thread"),
+    ERROR(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
+          "the graph update was not performed because it included changes which violated "
+          "constraints specific to instantiated graph update"),
+    ERROR(CUDA_ERROR_UNKNOWN, "unknown error"),
 #undef ERROR
-  };
-  return all;
+};
+
+const ErrorName* find_error(CUresult code) {
+  const auto* found = std::find_if(std::begin(kErrors), std::end(kErrors),
+                                   [&](const ErrorName& e) { return e.code == code; });
+  return found == std::end(kErrors) ? nullptr : found;
 }
 
 }  // namespace
@@ -343,15 +346,15 @@ EMULATOR_API CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* text) 
 
 EMULATOR_API CUresult cuGetErrorName(CUresult error, const char** text) {
   if (!text) return CUDA_ERROR_INVALID_VALUE;
-  const auto at = error_names().find(error);
-  *text = at == error_names().end() ? nullptr : at->second.first;
+  const ErrorName* found = find_error(error);
+  *text = found ? found->name : nullptr;
   return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 EMULATOR_API CUresult cuGetErrorString(CUresult error, const char** text) {
   if (!text) return CUDA_ERROR_INVALID_VALUE;
-  const auto at = error_names().find(error);
-  *text = at == error_names().end() ? nullptr : at->second.second;
+  const ErrorName* found = find_error(error);
+  *text = found ? found->text : nullptr;
   return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
