@@ -37,6 +37,8 @@ class PlanBuilder {
   int slot_of(const Variable& v, int context);
   int new_slot(const Variable& v, int context);
   int output_slot(const Variable& v);
+  int update_slot(const Variable& v, const SharedState& target);
+  int copied_slot(const Variable& v, int slot, int context);
   bool has_host_memory(int context) const;
   bool fetched(const Variable& v) const;
   void add_group(const Group& group);
@@ -136,12 +138,27 @@ int PlanBuilder::output_slot(const Variable& v) {
   // Arguments and constants are there already.
   const int slot = slot_of(v, leaf ? context_number("cpu") : 0);
   const int there = plan_.slots[slot].context;
-  if (has_host_memory(there)) return slot;
+  return has_host_memory(there) ? slot : copied_slot(v, slot, context_number("cpu"));
+}
+
+/// The new value of a shared variable lives in the memory of its context.
+int PlanBuilder::update_slot(const Variable& v, const SharedState& target) {
+  const int home = context_number(target.context);
+  const Node& node = *v.node();
+  // Arguments and constants are there already.
+  const int slot = slot_of(v, node.op->form == OpForm::leaf && !node.shared ? home : 0);
+  const int there = plan_.slots[slot].context;
+  const bool same = there == home || (has_host_memory(there) && has_host_memory(home));
+  return same ? slot : copied_slot(v, slot, home);
+}
+
+/// A copy of `slot`, which holds `v`, that leaves the call on `context`.
+int PlanBuilder::copied_slot(const Variable& v, int slot, int context) {
   Step step;
   step.kind = Step::Kind::copy;
-  step.context = there;
+  step.context = plan_.slots[slot].context;
   step.label = "output";
-  const int copy = add_slot(SlotKind::result, 0, shapes_->of(v), context_number("cpu"));
+  const int copy = add_slot(SlotKind::result, 0, shapes_->of(v), context);
   step.slots = {copy, slot};
   add_step(std::move(step));
   return copy;
@@ -399,8 +416,8 @@ Plan PlanBuilder::run() {
     if (i < function_.user_outputs) {
       plan_.outputs.push_back(output_slot(function_.graph.outputs[i]));
     } else {
-      const int slot = slot_of(function_.graph.outputs[i], 0);
       const Node* shared = function_.updated[i - function_.user_outputs].node();
+      const int slot = update_slot(function_.graph.outputs[i], *shared->shared);
       plan_.updates.push_back({shared_number_.at(shared), slot});
     }
   }

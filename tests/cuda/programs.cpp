@@ -210,3 +210,25 @@ TEST_CASE("a GPU found by its address is the one of that index", "[.][address]")
                Contains("no GPU at PCI address 0000:77:00.0") && Contains("cuda1 at 0000:02:00.0"));
   }
 }
+
+TEST_CASE("updates cross contexts", "[programs]") {
+  Shared a = shared(kA, {.name = "a", .target = "dev0"});
+  Shared b = shared(kB, {.name = "b", .target = "dev1"});
+  Shared c = shared(kA, {.name = "c", .target = "again"});
+  Shared d = shared(kA, {.name = "d", .target = "host"});
+  Variable x = matrix("x");
+  Function rotate = function({}, std::vector<Output>{},
+                             {.updates = {{a, b * 2}, {b, a + 0}, {c, a}, {d, c * 1}}});
+  Function take = function({x}, std::vector<Output>{}, {.updates = {{a, x}, {b, x * 3}}});
+  rotate();
+  CHECK(array_equal(a.get_value(), Array({{10.0, 12.0}, {14.0, 16.0}})));
+  CHECK(array_equal(b.get_value(), kA));
+  rotate();
+  CHECK(array_equal(a.get_value(), Array({{2.0, 4.0}, {6.0, 8.0}})));
+  CHECK(array_equal(b.get_value(), Array({{10.0, 12.0}, {14.0, 16.0}})));
+  CHECK(array_equal(c.get_value(), Array({{10.0, 12.0}, {14.0, 16.0}})));
+  CHECK(array_equal(d.get_value(), kA));
+  take(kB);
+  CHECK(array_equal(a.get_value(), kB));
+  CHECK(array_equal(b.get_value(), Array({{15.0, 18.0}, {21.0, 24.0}})));
+}
