@@ -20,7 +20,7 @@ constexpr int kAccessBytes = 16;
 constexpr int kMostWidth = 8;
 /// Nodes of a body times its width: beyond, programs take long to compile. Fewer where there are
 /// checks, since such bodies wait for what they read anyway.
-constexpr int kMostNodes = 320;
+constexpr int kMostNodes = 384;
 constexpr int kMostChecked = 96;
 
 int bytes_of(DType dtype) { return static_cast<int>(size_of(dtype)); }

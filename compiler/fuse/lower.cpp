@@ -138,6 +138,7 @@ void GroupLowering::set_flat(int first, Expr start, Expr counter) {
   flat_loop_ = first;
   lane_start_ = start;
   Expr index = b.bounded(start + counter);
+  flat_index_ = index;
   for (int i = static_cast<int>(loops_.size()) - 1; i > first; --i) {
     const Expr extent = size(loops_[i].size);
     counters_[i] = index % extent;
@@ -206,6 +207,10 @@ Expr GroupLowering::axis_value(int axis) {
 
 Expr GroupLowering::value(const Position& position) {
   Expr sum = size(position.offset);
+  if (flat_loop_ == 0 && is_flat(position)) {
+    sum = sum + flat_index_;
+    return position.computed ? sum + position.computed : sum;
+  }
   for (const auto& [axis, coefficient] : position.terms) {
     sum = sum + axis_value(axis) * size(coefficient);
   }
@@ -238,12 +243,7 @@ Expr GroupLowering::aligned(const Variable& v) {
   // An operand from outside: find a member that says where it stands.
   for (const Node* node : group.nodes) {
     if (!group.axes.contains(node)) continue;
-    if (node->op->form != OpForm::scalar && !node->op->fold) {
-      for (const Variable& input : node->inputs) {
-        if (!group.contains(input.node()) && shapes.of(input).shape.empty()) at(input, {});
-      }
-      continue;
-    }
+    if (node->op->form != OpForm::scalar && !node->op->fold) continue;
     for (int k = 0; k < static_cast<int>(node->inputs.size()); ++k) {
       if (node->inputs[k].same(v)) return at(v, operand_position(node, k));
     }
@@ -445,7 +445,13 @@ void GroupLowering::hoist(const std::vector<bool>& running) {
       aligned(node->out());
       continue;
     }
-    if (node->op->form != OpForm::scalar && !node->op->fold) continue;
+    if (node->op->form != OpForm::scalar && !node->op->fold) {
+      for (const Variable& input : node->inputs) {
+        const bool operand = !group.contains(input.node()) && buffers_.contains(input);
+        if (operand && shapes.of(input).shape.empty()) at(input, {});
+      }
+      continue;
+    }
     for (int k = 0; k < static_cast<int>(node->inputs.size()); ++k) {
       const Variable& input = node->inputs[k];
       if (group.contains(input.node())) continue;

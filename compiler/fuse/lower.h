@@ -143,6 +143,7 @@ class GroupLowering {
   int lane_loop_ = -1;
   kernel::Expr lane_start_;
   kernel::Expr mask_;
+  kernel::Expr flat_index_;
   int flat_loop_ = -1;  ///< first of the loops that the lanes run as one
   VariableMap<int> buffers_;
   std::vector<std::unordered_map<std::string, kernel::Expr>> memo_;
