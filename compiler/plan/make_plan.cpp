@@ -20,6 +20,7 @@ namespace {
 
 /// Kernels in one module: enough to share the fixed cost, few enough to compile side by side.
 constexpr std::size_t kModuleKernels = 16;
+constexpr std::size_t kGpuModuleKernels = 8;  ///< they take longer
 
 class PlanBuilder {
  public:
@@ -351,7 +352,9 @@ void PlanBuilder::add_modules() {
     std::sort(mine.begin(), mine.end(),
               [&](int a, int b) { return kernels_[a].kernel.name < kernels_[b].kernel.name; });
     // Modules of about the same size, since they compile side by side.
-    const std::size_t count = (mine.size() + kModuleKernels - 1) / kModuleKernels;
+    const bool gpu = context_.target(plan_.contexts[c]).gpu();
+    const std::size_t most = gpu ? kGpuModuleKernels : kModuleKernels;
+    const std::size_t count = (mine.size() + most - 1) / most;
     for (std::size_t m = 0; m < count; ++m) {
       const std::size_t first = mine.size() * m / count, last = mine.size() * (m + 1) / count;
       PlanModule module{static_cast<std::int32_t>(c), {}, {}};
