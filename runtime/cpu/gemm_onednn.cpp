@@ -179,18 +179,19 @@ void clamp_any(float* x, std::int64_t count) {
 void OneDnnGemm::clamp(void* out, int threads) const {
   const std::int64_t rows = p_.m * p_.batch;
   const auto bytes = static_cast<std::size_t>(rows * p_.n) * size_of(p_.dtype);
-  parallel_for(rows, bytes < kSerialClamp ? 1 : threads,
-               [&](std::int64_t first, std::int64_t last) {
-                 const std::int64_t begin = first * p_.n, end = last * p_.n;
-                 if (p_.dtype == DType::float32) {
-                   clamp_any(static_cast<float*>(out) + begin, end - begin);
-                 } else {
-                   auto* x = static_cast<bfloat16*>(out);
-                   for (std::int64_t i = begin; i < end; ++i) {
-                     if (static_cast<float>(x[i]) < 0.0f) x[i] = bfloat16();
-                   }
-                 }
-               });
+  // One range a thread, as oneDNN divides rows: what a thread wrote is in its own cache.
+  const std::int64_t parts = bytes < kSerialClamp ? 1 : threads;
+  parallel_for(parts, static_cast<int>(parts), [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t begin = rows * first / parts * p_.n, end = rows * last / parts * p_.n;
+    if (p_.dtype == DType::float32) {
+      clamp_any(static_cast<float*>(out) + begin, end - begin);
+    } else {
+      auto* x = static_cast<bfloat16*>(out);
+      for (std::int64_t i = begin; i < end; ++i) {
+        if (static_cast<float>(x[i]) < 0.0f) x[i] = bfloat16();
+      }
+    }
+  });
 }
 
 }  // namespace
