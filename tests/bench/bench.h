@@ -110,6 +110,7 @@ void measure_memory(const Options& options, Report& report);
 void measure_products(const Options& options, Report& report);
 void measure_calls(const Options& options, Report& report);
 void measure_compiling(const Options& options, Report& report);
+void measure_loops(const Options& options, Report& report);
 void measure_processes(const Options& options, Report& report);
 void measure_nvrtc(const Options& options, Report& report);
 

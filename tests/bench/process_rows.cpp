@@ -9,6 +9,7 @@
 
 #include "tests/bench/bench.h"
 #include "tests/bench/training_graph.h"
+#include "tests/temporary_folder.h"
 
 namespace croton::bench {
 namespace {
@@ -39,24 +40,6 @@ Measured run_child(const std::string& cache) {
   return {json["loads"], json["compile"], json["first_call"]};
 }
 
-class CacheFolder {
- public:
-  CacheFolder() {
-    path_ = (std::filesystem::temp_directory_path() / "croton-cache-XXXXXX").string();
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  }
-  ~CacheFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  CacheFolder(const CacheFolder&) = delete;
-  CacheFolder& operator=(const CacheFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 }  // namespace
 
 int compile_in_this_process() {
@@ -79,7 +62,7 @@ void measure_processes(const Options& options, Report& report) {
   std::vector<double> loads, cold, warm, first_calls;
   const int repeats = options.quick ? 3 : 15;
   for (int i = 0; i < repeats; ++i) {
-    const CacheFolder cache;
+    const test::TemporaryFolder cache;
     const Measured empty = run_child(cache.path());
     const Measured filled = run_child(cache.path());
     cold.push_back(empty.compile);

@@ -3,8 +3,6 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "tests/bench/limits.h"
 
@@ -25,21 +23,16 @@ extern "C" void kernel(const float* __restrict a, const float* __restrict b,
 }  // namespace
 
 SpawnedKernel::SpawnedKernel(const std::string& options) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "croton-bench-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) return;
-  folder_ = pattern;
-  std::ofstream(folder_ + "/kernel.cpp") << kSource;
-  command_ = "g++ -O3 -march=native -shared -fPIC " + options + " -o " + folder_ + "/kernel.so " +
-             folder_ + "/kernel.cpp 2>/dev/null";
+  const std::string library = folder_ / "kernel.so";
+  command_ = "g++ -O3 -march=native -shared -fPIC " + options + " -o " + library + " " +
+             folder_.write("kernel.cpp", kSource) + " 2>/dev/null";
   if (std::system(command_.c_str()) != 0) return;
-  library_ = dlopen((folder_ + "/kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  library_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_ != nullptr) kernel_ = reinterpret_cast<Kernel>(dlsym(library_, "kernel"));
 }
 
 SpawnedKernel::~SpawnedKernel() {
   if (library_ != nullptr) dlclose(library_);
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
 void SpawnedKernel::compile() const {

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "tests/temporary_folder.h"
+
 namespace croton::bench {
 
 class SpawnedKernel {
@@ -26,7 +28,7 @@ class SpawnedKernel {
  private:
   using Kernel = void (*)(const float*, const float*, const float*, const float*, float*,
                           std::int64_t, std::int64_t);
-  std::string folder_;
+  test::TemporaryFolder folder_;
   std::string command_;
   void* library_ = nullptr;
   Kernel kernel_ = nullptr;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -12,8 +11,6 @@
 
 namespace croton::test {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string slurp(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -75,23 +72,15 @@ constexpr const char* kRunner = "";
 #endif
 
 HostProgram::HostProgram(const std::vector<KernelCase>& cases) : cases_(cases) {
-  std::string name = (fs::temp_directory_path() / "croton_host_XXXXXX").string();
-  if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder: " + name);
-  folder_ = name;
   std::vector<const kernel::Kernel*> kernels;
   for (const KernelCase& c : cases) kernels.push_back(&c.kernel);
-  std::ofstream(folder_ + "/kernels.cu") << codegen::emit_cuda(kernels);
-}
-
-HostProgram::~HostProgram() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
+  folder_.write("kernels.cu", codegen::emit_cuda(kernels));
 }
 
 std::vector<Outcome> HostProgram::run(bool descending) const {
   std::int64_t launches = 0;
   for (const KernelCase& c : cases_) launches += static_cast<std::int64_t>(c.launches.size());
-  std::ofstream input(folder_ + "/input", std::ios::binary);
+  std::ofstream input(folder_ / "input", std::ios::binary);
   write_int(input, static_cast<std::int64_t>(cases_.size()));
   for (const KernelCase& c : cases_) {
     write_int(input, static_cast<std::int64_t>(c.kernel.name.size()));
@@ -107,9 +96,9 @@ std::vector<Outcome> HostProgram::run(bool descending) const {
   // What the real NVRTC says of these texts is for other tests.
   run_command(fmt::format("env CROTON_EMULATOR_THREADS={1} CROTON_EMULATOR_NVRTC=none "
                           "CROTON_EMULATOR_CACHE={0}/cache {2} {0}/kernels.cu {0}/input {0}/output",
-                          folder_, descending ? "descending" : "ascending", kRunner),
-              folder_ + "/run.log");
-  std::ifstream output(folder_ + "/output", std::ios::binary);
+                          folder_.path(), descending ? "descending" : "ascending", kRunner),
+              folder_ / "run.log");
+  std::ifstream output(folder_ / "output", std::ios::binary);
   std::vector<Outcome> outcomes;
   for (const KernelCase& c : cases_) {
     for (const Launch& launch : c.launches) outcomes.push_back(read_outcome(output, launch));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/compiler/cuda_kernels.h"
+#include "tests/temporary_folder.h"
 
 namespace croton::test {
 
@@ -24,15 +25,12 @@ bool can_run_kernels();
 class HostProgram {
  public:
   explicit HostProgram(const std::vector<KernelCase>& cases);
-  ~HostProgram();
-  HostProgram(const HostProgram&) = delete;
-  HostProgram& operator=(const HostProgram&) = delete;
 
   std::vector<Outcome> run(bool descending) const;
 
  private:
   const std::vector<KernelCase>& cases_;
-  std::string folder_;
+  TemporaryFolder folder_;
 };
 
 }  // namespace croton::test

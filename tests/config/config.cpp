@@ -7,7 +7,8 @@
 
 #include "config/environment.h"
 #include "tests/config/error_of.h"
-#include "tests/config/temporary_file.h"
+#include "tests/config/scoped_variable.h"
+#include "tests/temporary_folder.h"
 
 using namespace croton;
 using Catch::Contains;
@@ -147,7 +148,7 @@ TEST_CASE("unknown names in code are errors that suggest the nearest", "[config]
 }
 
 TEST_CASE("the environment is over rc files, later files are over earlier ones", "[config]") {
-  TemporaryFolder folder;
+  test::TemporaryFolder folder;
   std::string first =
       folder.write("first", "[global]\nthreads = 1\nfloatX = float64\nfuse = off\n");
   std::string second =
@@ -164,7 +165,7 @@ TEST_CASE("the environment is over rc files, later files are over earlier ones",
 }
 
 TEST_CASE("CROTONRC takes the place of ~/.crotonrc", "[config]") {
-  TemporaryFolder home;
+  test::TemporaryFolder home;
   home.write(".crotonrc", "[global]\nthreads = 5\n");
   home.write("other", "[global]\nfuse = off\n");
   home.write("third", "[global]\nplan_cache_size = 9\n");
@@ -195,7 +196,7 @@ TEST_CASE("CROTONRC takes the place of ~/.crotonrc", "[config]") {
 }
 
 TEST_CASE("the environment is read when asked for", "[config]") {
-  TemporaryFolder home;
+  test::TemporaryFolder home;
   ScopedVariable set_home("HOME", home.path());
   ScopedVariable set_rc("CROTONRC", std::nullopt);
   ScopedVariable set_flags("CROTON_FLAGS", "floatX=float64");
@@ -206,7 +207,7 @@ TEST_CASE("the environment is read when asked for", "[config]") {
 }
 
 TEST_CASE("the cache folder follows XDG, and '~' is expanded in paths alone", "[config]") {
-  TemporaryFolder home;
+  test::TemporaryFolder home;
   ScopedVariable set_home("HOME", home.path());
   {
     ScopedVariable set_xdg("XDG_CACHE_HOME", std::nullopt);

@@ -6,7 +6,7 @@
 
 #include "croton/config.h"
 #include "tests/config/error_of.h"
-#include "tests/config/temporary_file.h"
+#include "tests/temporary_folder.h"
 
 using namespace croton;
 using Catch::Contains;
@@ -14,7 +14,7 @@ using Catch::Contains;
 namespace {
 
 std::string error(const std::string& text) {
-  TemporaryFolder folder;
+  test::TemporaryFolder folder;
   std::string file = folder.write("rc", text);
   std::string message = error_of([&] { read_rc_file(file, true); });
   std::size_t at = message.find(file);
@@ -25,7 +25,7 @@ std::string error(const std::string& text) {
 
 TEST_CASE("an rc file has sections, comments at line starts, and values to the line's end",
           "[config]") {
-  TemporaryFolder folder;
+  test::TemporaryFolder folder;
   std::string file = folder.write("rc",
                                   "\xEF\xBB\xBF# first\r\n"
                                   "; second\n"
@@ -67,7 +67,7 @@ TEST_CASE("mistakes in an rc file are told with file and line", "[config]") {
 }
 
 TEST_CASE("values in an rc file that are not allowed are told with file and line", "[config]") {
-  TemporaryFolder folder;
+  test::TemporaryFolder folder;
   auto config_error = [&](const std::string& line) {
     std::string file = folder.write("rc", "[global]\n" + line + "\n");
     return error_of([&] { Config::from_text("", {file}); });
@@ -83,7 +83,7 @@ TEST_CASE("values in an rc file that are not allowed are told with file and line
 }
 
 TEST_CASE("a named rc file must exist, another need not", "[config]") {
-  TemporaryFolder folder;
+  test::TemporaryFolder folder;
   std::string missing = folder.path() + "/none";
   CHECK(read_rc_file(missing, false).empty());
   CHECK_THAT(error_of([&] { read_rc_file(missing, true); }),

@@ -28,7 +28,7 @@ std::string message_of(Action action) {
 
 }  // namespace
 
-TEST_CASE("out of memory tells what was asked and leaves all as it was", "[.][memory]") {
+TEST_CASE("out of memory tells what was asked and leaves all as it was", "[memory]") {
   // 128 MiB a device: a few of 16 MiB and what one call needs fit, ten do not.
   Shared w = shared(Array::ones({4 << 20}), {.name = "w", .target = "dev0"});
   Function grow =
@@ -55,7 +55,7 @@ TEST_CASE("out of memory tells what was asked and leaves all as it was", "[.][me
   CHECK(w.get_value().to_vector<float>()[77] == 6.0f);
 }
 
-TEST_CASE("a device that dies takes its shared variables along, others go on", "[.][death]") {
+TEST_CASE("a device that dies takes its shared variables along, others go on", "[death]") {
   Shared a = shared(Array::ones({100}), {.name = "a", .target = "dev0"});
   Shared b = shared(Array::ones({100}), {.name = "b", .target = "dev1"});
   Function fa = function({}, a * 2, {.updates = {{a, a + 1}}});
@@ -79,7 +79,7 @@ TEST_CASE("a device that dies takes its shared variables along, others go on", "
   CHECK(b.get_value().to_vector<float>()[9] == 3.0f);
 }
 
-TEST_CASE("a launch that fails once is an error of that call alone", "[.][launch]") {
+TEST_CASE("a launch that fails once is an error of that call alone", "[launch]") {
   Shared a = shared(Array::ones({100}), {.name = "a", .target = "dev0"});
   Function f = function({}, sum(a), {.updates = {{a, a + 1}}});
   int failed = 0, done = 0;
@@ -96,7 +96,7 @@ TEST_CASE("a launch that fails once is an error of that call alone", "[.][launch
   CHECK(a.get_value().to_vector<float>()[0] == 1.0f + static_cast<float>(done));
 }
 
-TEST_CASE("a child of a fork may use the CPU and not the GPU", "[.][fork]") {
+TEST_CASE("a child of a fork may use the CPU and not the GPU", "[fork]") {
   Shared a = shared(Array::ones({100}), {.name = "a", .target = "dev0"});
   Function f = function({}, sum(a));
   Variable x = vector("x");
@@ -118,7 +118,7 @@ TEST_CASE("a child of a fork may use the CPU and not the GPU", "[.][fork]") {
   CHECK(f()[0].item<float>() == 100.0f);
 }
 
-TEST_CASE("text that NVRTC refuses is kept in a file", "[.][compile]") {
+TEST_CASE("text that NVRTC refuses is kept in a file", "[compile]") {
   Shared a = shared(Array::ones({100}), {.target = "dev0"});
   const std::string text = message_of<Error>([&] { function({}, exp(a)); });
   CHECK_THAT(text, Contains("cannot compile"));
@@ -133,7 +133,7 @@ TEST_CASE("text that NVRTC refuses is kept in a file", "[.][compile]") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("what keeps a GPU from being used is told with the flag that helps", "[.][unusable]") {
+TEST_CASE("what keeps a GPU from being used is told with the flag that helps", "[unusable]") {
   const std::string text =
       message_of<DeviceError>([] { shared(Array::ones({3}), {.target = "dev0"}); });
   const char* expected = std::getenv("CROTON_TEST_EXPECTED");

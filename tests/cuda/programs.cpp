@@ -195,7 +195,7 @@ TEST_CASE("repeated calls replay a graph, with the values of each call", "[progr
   CHECK((f.statistics().replays > 0) == graphs);
 }
 
-TEST_CASE("a GPU found by its address is the one of that index", "[.][address]") {
+TEST_CASE("a GPU found by its address is the one of that index", "[address]") {
   Shared a = shared(kA);
   CHECK(a.context() == "cuda@0000:02:00.0");
   CHECK(array_equal(function({}, a + 1)()[0], Array({{2.0, 3.0}, {4.0, 5.0}})));

@@ -13,6 +13,7 @@
 
 #include "tests/cuda_emulator/report.h"
 #include "tests/cuda_emulator/settings.h"
+#include "tests/temporary_folder.h"
 
 namespace emulator {
 namespace {
@@ -153,13 +154,12 @@ std::string host_text(const std::string& source) {
 
 HostBuild build_for_host(const std::string& text, const std::string& name,
                          const std::vector<std::string>& options,
-                         const std::vector<std::pair<std::string, std::string>>& headers) {
-  std::string folder = (fs::temp_directory_path() / "croton-emulator-build-XXXXXX").string();
-  if (!mkdtemp(folder.data())) return {"", "no temporary folder"};
+                         const std::vector<std::pair<std::string, std::string>>& headers) try {
+  const croton::test::TemporaryFolder own;
+  const std::string& folder = own.path();
   // Under its own name, for the lines of reports.
-  const std::string file = folder + "/" + fs::path(name).filename().string();
-  std::ofstream(file) << text;
-  for (const auto& [name, content] : headers) write_file(folder + "/" + name, content);
+  const std::string file = own.write(fs::path(name).filename().string(), text);
+  for (const auto& [header, content] : headers) write_file(folder + "/" + header, content);
   std::string passed;
   for (const std::string& option : options) passed += " " + quoted(option);
   const std::string log = folder + "/log";
@@ -175,9 +175,9 @@ HostBuild build_for_host(const std::string& text, const std::string& name,
     build.library = read_file(folder + "/kernels.so");
   else
     build.log = read_file(log);
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
   return build;
+} catch (const std::exception& error) {
+  return {"", error.what()};
 }
 
 }  // namespace emulator

@@ -2,7 +2,6 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,37 +10,18 @@
 
 #include "tests/cuda_emulator/driver.h"
 #include "tests/cuda_emulator/image.h"
+#include "tests/temporary_folder.h"
 
 using namespace emulator;
 
 namespace {
 
-// Removed at the end of the process, so that debuggers and addr2line find it until then.
-class LibraryFolder {
- public:
-  LibraryFolder() {
-    const char* base = std::getenv("TMPDIR");
-    path_ = std::string(base ? base : "/tmp") + "/croton-emulator-XXXXXX";
-    if (!mkdtemp(path_.data())) path_.clear();
-    owner_ = getpid();
-  }
-  ~LibraryFolder() {
-    if (path_.empty() || owner_ != getpid()) return;
-    for (int i = 0; i < count_; ++i) std::remove(file(i).c_str());
-    rmdir(path_.c_str());
-  }
-  std::string next() { return path_.empty() ? "" : file(count_++); }
-
- private:
-  std::string file(int i) const { return path_ + "/kernels-" + std::to_string(i) + ".so"; }
-  std::string path_;
-  int count_ = 0;
-  int owner_ = 0;
-};
-
-LibraryFolder& folder() {
-  static LibraryFolder all;
-  return all;
+/// A new file for a library. All go at the end of the process, so that debuggers and addr2line find
+/// them until then.
+std::string next_file() {
+  static const croton::test::TemporaryFolder folder;
+  static int count = 0;
+  return folder / ("kernels-" + std::to_string(count++) + ".so");
 }
 
 struct Segments {
@@ -123,7 +103,7 @@ CUresult load(CUmodule* module, const void* bytes) {
   }
   CUcontext context = current_context();
   if (const CUresult wrong = check_target(image, context->device)) return wrong;
-  const std::string path = folder().next();
+  const std::string path = next_file();
   std::ofstream(path, std::ios::binary) << image.library;
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)

@@ -3,8 +3,8 @@
 
 #include <fstream>
 
-#include "tests/config/temporary_file.h"
 #include "tests/frontend/error_text.h"
+#include "tests/temporary_folder.h"
 
 using namespace croton;
 using namespace croton::test;

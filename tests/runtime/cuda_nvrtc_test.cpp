@@ -7,6 +7,7 @@
 
 #include "croton/error.h"
 #include "runtime/cuda/nvrtc.h"
+#include "tests/temporary_folder.h"
 
 using namespace croton;
 using namespace croton::cuda;
@@ -54,8 +55,8 @@ TEST_CASE("the environment names the toolkit", "[cuda]") {
 }
 
 TEST_CASE("a file that is no library, or not NVRTC, is not usable", "[cuda]") {
-  std::string folder = (std::filesystem::temp_directory_path() / "croton_nvrtc_XXXXXX").string();
-  REQUIRE(mkdtemp(folder.data()));
+  const test::TemporaryFolder own;
+  const std::string& folder = own.path();
   SECTION("no library") {
     std::ofstream(folder + "/libnvrtc.so.13") << "not a library";
     const Nvrtc nvrtc(LibrarySearch{"", {folder}, false});
@@ -75,7 +76,6 @@ TEST_CASE("a file that is no library, or not NVRTC, is not usable", "[cuda]") {
     CHECK_FALSE(nvrtc.usable());
     CHECK_THAT(nvrtc.report().text(), Contains("lacks nvrtcVersion"));
   }
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("NVRTC reports itself and compiles", "[cuda]") {

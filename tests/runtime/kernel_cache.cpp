@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/runtime/fake_device.h"
+#include "tests/temporary_folder.h"
 
 using namespace croton;
 using namespace croton::test;
@@ -19,12 +20,8 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "croton-cache-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path); }
+  TemporaryFolder own;
+  fs::path path = own.path();
   Config config() const { return Config().with("cache_dir", (path / "kernels").string()); }
   std::vector<fs::path> files() const {
     std::vector<fs::path> found;
@@ -43,8 +40,9 @@ struct Machine {
 /// Runs `act` and gives what it wrote to stderr.
 template <class F>
 std::string stderr_of(F act) {
-  char name[] = "/tmp/croton-stderr-XXXXXX";
-  const int file = mkstemp(name);
+  const TemporaryFolder folder;
+  const std::string name = folder / "stderr";
+  const int file = open(name.c_str(), O_CREAT | O_WRONLY, 0600);
   fflush(stderr);
   const int saved = dup(2);
   dup2(file, 2);
@@ -54,9 +52,7 @@ std::string stderr_of(F act) {
   close(saved);
   close(file);
   std::ifstream in(name);
-  std::string text((std::istreambuf_iterator<char>(in)), {});
-  unlink(name);
-  return text;
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 int lines_with(const std::string& text, const std::string& what) {

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
@@ -8,6 +6,7 @@
 
 #include "croton/error.h"
 #include "croton/numpy_io.h"
+#include "tests/temporary_folder.h"
 
 using namespace croton;
 using Catch::Contains;
@@ -16,28 +15,9 @@ namespace {
 
 const std::string kFolder = CROTON_TEST_DATA "/npy/";
 
-/// A folder that goes away with the test.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "croton_npy_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-void write_file(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 /// A file of format 1.0 with that header.
@@ -50,8 +30,8 @@ std::string npy(const std::string& header, const std::string& data = "") {
 }
 
 std::string error_of(const std::string& bytes) {
-  const TempFolder folder;
-  write_file(folder / "a.npy", bytes);
+  const test::TemporaryFolder folder;
+  folder.write("a.npy", bytes);
   try {
     load_npy(folder / "a.npy");
   } catch (const FileError& e) {
@@ -64,7 +44,7 @@ std::string error_of(const std::string& bytes) {
 }  // namespace
 
 TEST_CASE("npy files of every dtype read and write as NumPy's", "[npy]") {
-  const TempFolder folder;
+  const test::TemporaryFolder folder;
   for (const char* name : {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
                            "uint64", "float16", "float32", "float64"}) {
     CAPTURE(name);
@@ -100,7 +80,7 @@ TEST_CASE("npy files in other orders and versions", "[npy]") {
 }
 
 TEST_CASE("views, scalars and empty arrays are written row-major", "[npy]") {
-  const TempFolder folder;
+  const test::TemporaryFolder folder;
   const Array arrays[] = {Array::arange(6).reshape({2, 3}).transpose(), Array(1.5f),
                           Array::zeros({0, 4}), Array::arange(5).slice(0, {}, {}, -2)};
   for (const Array& a : arrays) {
@@ -163,14 +143,14 @@ TEST_CASE("damaged npy files are errors", "[npy]") {
 }
 
 TEST_CASE("every changed byte of a header reads or fails cleanly", "[npy]") {
-  const TempFolder folder;
+  const test::TemporaryFolder folder;
   const std::string good = read_file(kFolder + "int32.npy");
   int failed = 0;
   for (std::size_t i = 0; i < 128; ++i) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string bytes = good;
       bytes[i] = static_cast<char>(bytes[i] ^ (1 << bit));
-      write_file(folder / "x.npy", bytes);
+      folder.write("x.npy", bytes);
       try {
         load_npy(folder / "x.npy");
       } catch (const FileError&) {
@@ -182,15 +162,15 @@ TEST_CASE("every changed byte of a header reads or fails cleanly", "[npy]") {
 }
 
 TEST_CASE("bools in files are 0 or 1 in memory", "[npy]") {
-  const TempFolder folder;
-  write_file(folder / "b.npy", npy("{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }",
-                                   std::string("\0\x01\x07", 3)));
+  const test::TemporaryFolder folder;
+  folder.write("b.npy", npy("{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }",
+                            std::string("\0\x01\x07", 3)));
   const Array a = load_npy(folder / "b.npy");
   CHECK(a.astype(DType::uint8).to_vector<std::uint8_t>() == std::vector<std::uint8_t>{0, 1, 1});
 }
 
 TEST_CASE("what cannot be saved says why", "[npy]") {
-  const TempFolder folder;
+  const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(save_npy(folder / "no/such/folder.npy", Array(1)), Contains("No such file"));
   CHECK_THROWS_AS(save_npy(folder / "b.npy", Array::zeros({2}, DType::bfloat16)), FileError);
   CHECK_THROWS_WITH(save_npy(folder / "b.npy", Array::zeros({2}, DType::bfloat16)),
@@ -215,7 +195,7 @@ TEST_CASE("npz files of NumPy", "[npy]") {
 }
 
 TEST_CASE("npz files go both ways", "[npy]") {
-  const TempFolder folder;
+  const test::TemporaryFolder folder;
   const std::map<std::string, Array> arrays = {
       {"weights", Array::arange(12).reshape({3, 4}).transpose()},
       {"scalar", Array(2.5)},
@@ -236,7 +216,7 @@ TEST_CASE("npz files go both ways", "[npy]") {
 }
 
 TEST_CASE("damaged npz files are errors", "[npy]") {
-  const TempFolder folder;
+  const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(load_npz(folder / "none.npz"), Contains("none.npz"));
   CHECK_THROWS_AS(load_npz(kFolder + "int8.npy"), FileError);
   CHECK_THROWS_AS(save_npz(folder / "no/such/folder.npz", {{"a", Array(1)}}), FileError);
@@ -249,13 +229,13 @@ TEST_CASE("damaged npz files are errors", "[npy]") {
     for (std::size_t i = 0; i < good.size(); ++i) {
       std::string bytes = good;
       bytes[i] = static_cast<char>(bytes[i] ^ 0x55);
-      write_file(folder / "x.npz", bytes);
+      folder.write("x.npz", bytes);
       try {
         load_npz(folder / "x.npz");
       } catch (const FileError&) {
         ++failed;
       }
-      write_file(folder / "x.npz", good.substr(0, i));
+      folder.write("x.npz", good.substr(0, i));
       CHECK_THROWS_AS(load_npz(folder / "x.npz"), FileError);
     }
     CHECK(failed > 100);
