@@ -6,31 +6,22 @@
 #include <future>
 
 #include "compiler/codegen/cuda.h"
-#include "compiler/compile.h"
 #include "frontend/function_graph.h"
 #include "runtime/cuda/nvrtc.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/limits.h"
 #include "tests/bench/training_graph.h"
+#include "tests/gpu_graph.h"
 
 namespace croton::bench {
 namespace {
-
-TargetInfo gpu_target() {
-  TargetInfo target;
-  target.backend = Backend::cuda;
-  target.sm = 90;
-  target.multiprocessors = 132;
-  return target;
-}
 
 /// Everything from the user's graph to machine code; gives the number of kernels.
 std::size_t compile_training(const cuda::Nvrtc& nvrtc, const std::string& unique) {
   const TrainingGraph graph = training_graph();
   const Config config = current_config();
   FunctionMaker maker(graph.inputs, graph.outputs, graph.options, config, Loc::current());
-  const CompileContext context{config, "cpu", [](const std::string&) { return gpu_target(); }, {}};
-  const Plan plan = compile(maker.graph, context);
+  const Plan plan = compile(maker.graph, test::gpu_context(config));
   // Modules compile side by side on two threads, as those of the CPU do.
   std::atomic<std::size_t> next{0};
   const auto work = [&] {

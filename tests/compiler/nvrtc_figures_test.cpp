@@ -8,23 +8,13 @@
 #include <iostream>
 
 #include "compiler/codegen/cuda.h"
-#include "compiler/compile.h"
 #include "compiler/fuse/schedule.h"
-#include "compiler/passes.h"
-#include "croton/croton.h"
 #include "runtime/cuda/nvrtc.h"
+#include "tests/gpu_graph.h"
 
 using namespace croton;
 
 namespace {
-
-TargetInfo gpu() {
-  TargetInfo target;
-  target.backend = Backend::cuda;
-  target.sm = 90;
-  target.multiprocessors = 132;
-  return target;
-}
 
 /// What NVRTC says of one kernel.
 struct Figures {
@@ -111,13 +101,7 @@ Figures figures_of(const KernelLaunch& launch) {
 
 Measured measure(const std::string& name, const std::vector<Variable>& inputs,
                  const std::vector<Variable>& outputs) {
-  FunctionGraph function;
-  function.graph.inputs = inputs;
-  function.graph.outputs = outputs;
-  function.user_outputs = outputs.size();
-  const CompileContext context{
-      current_config(), "cuda0", [](const std::string&) { return gpu(); }, {}};
-  function = optimize(std::move(function), context);
+  const FunctionGraph function = test::optimized_for_gpu(inputs, outputs);
   DimTable dims;
   const Shapes shapes(function.graph, {}, dims);
   const auto bytes_of = [&](const Variable& v) {
@@ -129,7 +113,7 @@ Measured measure(const std::string& name, const std::vector<Variable>& inputs,
   for (const Variable& v : function.graph.outputs) least += bytes_of(v);
   for (const Group& group : fuse(function.graph, shapes, true)) {
     if (group.kind == GroupKind::view) continue;
-    const Scheduled scheduled = schedule(group, shapes, gpu());
+    const Scheduled scheduled = schedule(group, shapes, test::gpu_target());
     for (const KernelLaunch& launch : scheduled.launches) {
       for (const KernelBuffer& buffer : launch.buffers) {
         const PartialBuffer* partial =

@@ -5,13 +5,11 @@
 #include <set>
 
 #include "compiler/codegen/cuda.h"
-#include "compiler/compile.h"
 #include "compiler/fuse/schedule.h"
 #include "compiler/graph/op.h"
-#include "compiler/passes.h"
-#include "croton/croton.h"
 #include "runtime/cuda/nvrtc.h"
 #include "tests/compiler/random_graph.h"
+#include "tests/gpu_graph.h"
 
 using namespace croton;
 
@@ -19,24 +17,11 @@ namespace {
 
 constexpr int kArchitectures[] = {75, 80, 90, 100};
 
-TargetInfo gpu() {
-  TargetInfo target;
-  target.backend = Backend::cuda;
-  target.sm = 90;
-  return target;
-}
-
 /// Kernels by name, each once.
 class Collected {
  public:
   void add(const std::vector<Variable>& inputs, const std::vector<Variable>& outputs) {
-    FunctionGraph function;
-    function.graph.inputs = inputs;
-    function.graph.outputs = outputs;
-    function.user_outputs = outputs.size();
-    const CompileContext context{
-        current_config(), "cuda0", [](const std::string&) { return gpu(); }, {}};
-    function = optimize(std::move(function), context);
+    const FunctionGraph function = test::optimized_for_gpu(inputs, outputs);
     DimTable dims;
     const Shapes shapes(function.graph, {}, dims);
     for (const Group& group : fuse(function.graph, shapes, true)) {
@@ -44,7 +29,7 @@ class Collected {
           group.kind == GroupKind::view) {
         continue;
       }
-      for (KernelLaunch& launch : schedule(group, shapes, gpu()).launches) {
+      for (KernelLaunch& launch : schedule(group, shapes, test::gpu_target()).launches) {
         if (names_.insert(launch.kernel.name).second) kernels.push_back(std::move(launch.kernel));
       }
     }
