@@ -14,9 +14,11 @@ trap 'rm -rf "$folder"' EXIT
 status=0
 
 # count WHAT NUMBER: starts a process that does WHAT so many times.
+declare -A process
 count() {
   valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null \
     "$bench" --counted "$1" --count "$2" >"$folder/$1-$2" 2>&1 &
+  process[$1-$2]=$!
 }
 
 # instructions WHAT NUMBER: of that process.
@@ -30,10 +32,11 @@ instructions() {
   echo "${found//,/}"
 }
 
-# within NAME VALUE BOUND
+# within NAME VALUE BOUND: from 1 to BOUND; nothing takes no instructions at all.
 within() {
   local verdict=ok
   (($2 <= $3)) || { verdict='TOO MANY' status=1; }
+  (($2 >= 1)) || { verdict='NOT COUNTED' status=1; }
   printf '%-58s %8d  at most %8d  %s\n' "$1" "$2" "$3" "$verdict"
 }
 
@@ -41,7 +44,9 @@ count nodes 50000
 for what in scalars vectors; do count $what 1000; count $what 3000; done
 count nodes 4
 count nodes 5000
-wait
+for which in "${!process[@]}"; do
+  wait "${process[$which]}" || { cat "$folder/$which" >&2; exit 1; }
+done
 for what in scalars vectors; do
   few=$(instructions $what 1000)
   many=$(instructions $what 3000)
