@@ -127,10 +127,6 @@ void check_dump(const std::string& wanted) {
                   wanted, did_you_mean(wanted, places), fmt::join(places, ", ")));
 }
 
-}  // namespace
-
-namespace {
-
 void verify_after(const Pass& pass, const Graph& graph) {
   try {
     verify(graph);

@@ -78,7 +78,7 @@ bool stands_in_memory(const Variable& v) {
 
 /// Whether the order swaps the last two axes and leaves the others.
 bool swaps_last_two(const Variable& v) {
-  if (!is_op(v, "dimshuffle")) return {};
+  if (!is_op(v, "dimshuffle")) return false;
   const std::vector<std::int64_t>& order = v.node()->attrs().integers("order");
   const std::size_t rank = order.size();
   if (rank < 2 || static_cast<int>(rank) != in(v).ndim()) return false;
@@ -152,6 +152,16 @@ std::optional<Scaled> scaled(const Variable& v) {
   return {};
 }
 
+/// Whether factors that were multiplied into a product mean what they did one by one: in the type
+/// in which the product is computed they are normal numbers.
+bool factors_hold(const Gemm& gemm, DType dtype) {
+  const auto holds = [&](double factor) {
+    return dtype == DType::float64 ? std::isnormal(factor)
+                                   : std::isnormal(static_cast<float>(factor));
+  };
+  return holds(gemm.alpha) && (!gemm.addend.defined() || holds(gemm.beta));
+}
+
 /// gemm(a * k, b) -> k * gemm(a, b), where that saves a kernel
 Variable gemm_scaled_operand(const Node& node, Context& c) {
   std::optional<Gemm> gemm = gemm_of(node.out());
@@ -161,6 +171,7 @@ Variable gemm_scaled_operand(const Node& node, Context& c) {
     if (!s || !c.used_once(*operand) || !stands_in_memory(s->x)) continue;
     *operand = s->x;
     gemm->alpha *= s->factor;
+    if (!factors_hold(*gemm, node.outputs[0].dtype)) return {};
     return c.accept(make_gemm(*gemm), node);
   }
   return {};
@@ -185,6 +196,7 @@ Variable scaled_gemm(const Node& node, Context& c) {
   if (!gemm || gemm->bias.defined() || gemm->relu) return {};
   gemm->alpha *= s->factor;
   gemm->beta *= s->factor;
+  if (!factors_hold(*gemm, node.outputs[0].dtype)) return {};
   return c.accept(make_gemm(*gemm), node);
 }
 
@@ -200,7 +212,7 @@ Variable gemm_plus(const Variable& product, double sign, const Variable& addend,
     gemm->addend = s->x;
     gemm->beta *= s->factor;
   }
-  if (!stands_in_memory(gemm->addend)) return {};
+  if (!stands_in_memory(gemm->addend) || !factors_hold(*gemm, node.outputs[0].dtype)) return {};
   // Sizes that are not known have to agree in the call, where the product checks them, too.
   const Shape& shape = node.outputs[0].shape;
   if (product.static_shape() != shape || gemm->addend.static_shape() != shape) return {};

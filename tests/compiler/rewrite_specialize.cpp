@@ -69,6 +69,17 @@ TEST_CASE("products take factors", "[rewrite]") {
   check_rule("gemm_scaled_operand", dot(a * 2, b), gemm_text(kPlain + ", alpha=2.0", "a, b"),
              false);
   check_rule("gemm_scaled_operand", dot(a, -b), gemm_text(kPlain + ", alpha=-1.0", "a, b"), false);
+  // Factors that fit the type one after the other only: 0 stays 0, and 1e-38 * 1e30 * 1e30 is 1e22.
+  const Variable x = matrix("x"), y1 = matrix("y1");
+  for (const float k : {1e30f, 1e-30f}) {
+    const Function f = function({x, y1}, dot(x, y1) * k * k);
+    CHECK(f(Array::ones({4, 3}), Array::zeros({3, 5}))[0].at<float>({0, 0}) == 0.0f);
+  }
+  const Function large = function({x, y1}, dot(x, y1) * 1e30f * 1e30f);
+  CHECK(large(Array::full({1, 1}, 1e-38f), Array::ones({1, 1}))[0].at<float>({0, 0}) ==
+        Approx(1e22f));
+  const Function added = function({x, y1}, x * 1e-30f * 1e-30f * 1e30f + dot(x, y1));
+  CHECK(added(Array::full({1, 1}, 1e30f), Array::zeros({1, 1}))[0].at<float>({0, 0}) == 1.0f);
   // The exponential needs a kernel anyway.
   check_no_match("gemm_scaled_operand", dot(exp(a) * 2, b));
   const Variable n = symbol("n", DType::int64, {4, 3});
