@@ -29,18 +29,16 @@ Variable reduce(std::string_view op, const Variable& x, int axis, const Loc& loc
 Variable without_axis(const Variable& x, int axis, const Loc& loc);
 
 /// The value of a row op from smaller ones: `rule(x, axis, loc)` works in float32 where the operand
-/// is narrower, and its result is rounded once. The new nodes have the place of `node`.
+/// is narrower, and its result is rounded once. The pass that puts it in gives the new nodes the
+/// place of `node`.
 template <class Rule>
 std::vector<Variable> expanded(const Node& node, Rule&& rule) {
-  const std::uint64_t since = next_node_id();
   const Variable& x = node.inputs[0];
   const DType dtype = x.dtype();
   const bool narrow = dtype == DType::float16 || dtype == DType::bfloat16;
   const Variable wide = narrow ? cast_to(x, DType::float32, node.loc) : x;
   const Loc loc = place_of(node);
-  const Variable result = cast_to(rule(wide, axis_of(node), loc), dtype, loc);
-  relocate(result, since, loc);
-  return {result};
+  return {cast_to(rule(wide, axis_of(node), loc), dtype, loc)};
 }
 
 }  // namespace croton::row
