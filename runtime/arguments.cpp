@@ -141,11 +141,12 @@ void check_arguments(const BoundPlan& bound, std::span<const Array> arguments) {
 void placed_arguments(const BoundPlan& bound, std::span<const Array> arguments, int& copied,
                       std::vector<Array>& placed) {
   placed.assign(arguments.begin(), arguments.end());
-  for (const BoundPlan::Second& s : bound.seconds) placed.push_back(arguments[at(s.input)]);
+  for (const SecondInput& s : bound.plan.seconds) placed.push_back(arguments[at(s.input)]);
   for (std::size_t i = 0; i < placed.size(); ++i) {
     Array& a = placed[i];
-    const std::int32_t wanted =
-        i < arguments.size() ? bound.input_context[i] : bound.seconds[i - arguments.size()].context;
+    const std::int32_t wanted = i < arguments.size()
+                                    ? bound.input_context[i]
+                                    : bound.plan.seconds[i - arguments.size()].context;
     if (wanted < 0) continue;
     Context& context = *bound.contexts[at(wanted)];
     const ArrayImpl* impl = ArrayAccess::impl(a);

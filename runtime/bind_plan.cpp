@@ -50,14 +50,14 @@ void place_inputs(BoundPlan& bound) {
     std::int32_t& context = bound.input_context[at(slot.index)];
     if (context < 0) context = slot.context;
     if (same_memory(context, slot.context)) continue;
-    auto second = std::find_if(bound.seconds.begin(), bound.seconds.end(), [&](const auto& s) {
+    auto second = std::find_if(plan.seconds.begin(), plan.seconds.end(), [&](const auto& s) {
       return s.input == slot.index && s.context == slot.context;
     });
-    if (second == bound.seconds.end()) {
-      second = bound.seconds.insert(second, {slot.index, slot.context});
+    if (second == plan.seconds.end()) {
+      second = plan.seconds.insert(second, {slot.index, slot.context});
     }
-    slot.index = static_cast<std::int32_t>(
-        plan.inputs.size() + static_cast<std::size_t>(second - bound.seconds.begin()));
+    slot.index = static_cast<std::int32_t>(plan.inputs.size() +
+                                           static_cast<std::size_t>(second - plan.seconds.begin()));
   }
 }
 

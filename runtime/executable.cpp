@@ -111,7 +111,7 @@ Executable::Impl::~Impl() {
 
 bool Executable::Impl::matches(const Frame& frame, std::span<const Array> arguments) const {
   const Specialised& s = frame.plan;
-  if (arguments.size() != s.arguments.size() || !bound->seconds.empty()) return false;
+  if (arguments.size() != s.arguments.size() || !bound->plan.seconds.empty()) return false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!fits(arguments[i], s.arguments[i])) return false;
   }

@@ -115,6 +115,12 @@ struct PlanInput {
   bool weak = false;  ///< unused except as a size
 };
 
+/// An input that is wanted in a second memory.
+struct SecondInput {
+  std::int32_t input = 0;
+  std::int32_t context = 0;
+};
+
 struct PlanUpdate {
   std::int32_t shared = 0;
   std::int32_t slot = 0;
@@ -124,6 +130,7 @@ struct Plan {
   std::string name;
   std::vector<std::string> contexts;
   std::vector<PlanInput> inputs;
+  std::vector<SecondInput> seconds;  ///< arguments behind the inputs; known once it is bound
   std::vector<std::shared_ptr<SharedState>> shareds;
   std::vector<Array> constants;
   std::vector<Slot> slots;

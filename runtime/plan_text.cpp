@@ -31,9 +31,12 @@ std::string names(const Step& step, std::size_t first, std::size_t last) {
 std::string source_of(const Plan& plan, const Slot& slot) {
   switch (slot.kind) {
     case SlotKind::input: {
-      const std::string& name = plan.inputs[at(slot.index)].name;
-      return name.empty() ? fmt::format("input {}", slot.index)
-                          : fmt::format("input {} \"{}\"", slot.index, name);
+      const std::size_t second = at(slot.index) - plan.inputs.size();
+      const std::int32_t input =
+          at(slot.index) < plan.inputs.size() ? slot.index : plan.seconds[second].input;
+      const std::string& name = plan.inputs[at(input)].name;
+      return name.empty() ? fmt::format("input {}", input)
+                          : fmt::format("input {} \"{}\"", input, name);
     }
     case SlotKind::shared:
       return fmt::format("shared {}", plan.shareds[at(slot.index)]->title());

@@ -351,7 +351,10 @@ class Specialiser {
         n.bytes_copied += slot_bytes_[at(step.slots[0])];
         continue;
       }
-      ++(step.kind == Step::Kind::launch ? n.launches : n.library_calls);
+      const bool launch = step.kind == Step::Kind::launch;
+      // Of kernels that share a task by sizes, those with nothing to do are not launched.
+      if (launch && value(step.blocks) == 0) continue;
+      ++(launch ? n.launches : n.library_calls);
       std::vector<std::int32_t> seen;
       for (std::size_t k = 0; k < step.slots.size(); ++k) {
         const std::int32_t root = memory.root(step.slots[k]);

@@ -37,13 +37,6 @@ struct BoundPlan {
   std::vector<std::int32_t> keyed_shareds;  ///< shareds whose shape or value is part of the key
   std::vector<std::int32_t> input_context;  ///< where each input is wanted; -1: anywhere
 
-  /// Inputs that are wanted in a second memory: they count on from the inputs.
-  struct Second {
-    std::int32_t input;
-    std::int32_t context;
-  };
-  std::vector<Second> seconds;
-
   /// A rare kernel is compiled on first use.
   KernelHandle kernel(std::int32_t kernel);
   /// The kernel with non-temporal stores; compiled on first use.

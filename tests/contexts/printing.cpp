@@ -26,8 +26,8 @@ TEST_CASE("a function's text shows contexts, transfers and their bytes") {
 TEST_CASE("random numbers do not depend on the context that draws them") {
   for (const char* where : {"dev0", "dev1"}) {
     RandomStream rng(21, where);
-    Outputs out =
-        function({}, {rng.uniform({33, 5}), rng.normal({100}, {.mean = 1, .stddev = 2})})();
+    Outputs out = function({}, {rng.uniform({33, 5}), rng.normal({100}, {.mean = 1, .stddev = 2})},
+                           {.keep_on_device = true})();
     CHECK(out[0].context() == where);
     CHECK(array_equal(out[0].to_host(), random_uniform({33, 5}, {.seed = 21})));
     RandomStream here(21);
