@@ -14,20 +14,6 @@ using namespace croton::test;
 
 namespace {
 
-/// The column of operands, or of results, as an array.
-Array column(const Block& block, std::size_t k, DType dtype) {
-  const std::size_t rows = block.rows.size();
-  Array array = Array::empty({rows}, dtype);
-  auto* to = static_cast<char*>(const_cast<void*>(array.raw_data()));
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::uint64_t bits = bits_of(block.rows[row][k], dtype);
-    for (std::size_t byte = 0; byte < size_of(dtype); ++byte) {
-      to[row * size_of(dtype) + byte] = static_cast<char>(bits >> (8 * byte));
-    }
-  }
-  return array;
-}
-
 void check_compiled(const Block& block, DType real) {
   const Variable y = node_of(block, real, {kAnyDim});
   const std::vector<Variable>& inputs = y.node()->inputs;

@@ -48,6 +48,20 @@ inline std::uint64_t bits_of(const std::string& text, DType dtype) {
   return kernel::bits_of_integer(dtype, static_cast<std::int64_t>(value));
 }
 
+/// The column of operands, or of results, as an array.
+inline Array column(const Block& block, std::size_t k, DType dtype) {
+  const std::size_t rows = block.rows.size();
+  Array array = Array::empty({rows}, dtype);
+  auto* to = static_cast<char*>(const_cast<void*>(array.raw_data()));
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::uint64_t bits = bits_of(block.rows[row][k], dtype);
+    for (std::size_t byte = 0; byte < size_of(dtype); ++byte) {
+      to[row * size_of(dtype) + byte] = static_cast<char>(bits >> (8 * byte));
+    }
+  }
+  return array;
+}
+
 /// The float dtype in which a block is tried stands in for float64.
 inline DType replaced(DType dtype, DType real) { return dtype == DType::float64 ? real : dtype; }
 
