@@ -26,6 +26,7 @@ struct Settings {
   bool races = true;        // looked for
   bool host_checks = true;  // device memory faults when the host touches it
   int driver_version = 0;   // 0: that of the headers
+  int longest_wait = 20;    // seconds that the host waits for ranks of collectives
   std::vector<Failure> failures;
   std::string report_file;
   std::string cache_folder;
