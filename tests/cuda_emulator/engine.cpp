@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::size_t kLongestQueue = 512;
 
-constexpr auto kLongestWait = std::chrono::seconds(20);
-
 // What a node does before its work: checks.
 CUresult begin(Node& node) {
   CUcontext context = node.stream->context;
@@ -52,9 +50,9 @@ bool try_before(NodePtr node);
 std::vector<NodePtr> gather(const NodePtr& first) {
   std::vector<NodePtr> all = {first};
   for (std::size_t i = 0; i < all.size(); ++i) {
-    std::vector<Meeting*> partners;
+    std::vector<std::shared_ptr<Meeting>> partners;
     if (!all[i]->operation.meeting->partners(partners)) return {};
-    for (Meeting* partner : partners) {
+    for (const auto& partner : partners) {
       const NodePtr node = node_of(*partner);
       if (!node) return {};
       if (std::find(all.begin(), all.end(), node) == all.end()) all.push_back(node);
@@ -255,15 +253,17 @@ bool try_finish(NodePtr node) {
 }
 
 void finish(NodePtr node) {
-  const auto deadline = std::chrono::steady_clock::now() + kLongestWait;
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::seconds(settings().longest_wait);
   while (!try_finish(node)) {
     if (driver().queued.wait_until(driver().mutex, deadline) != std::cv_status::timeout) continue;
     report(
         format("deadlock: the host waits for %s, which waits for other ranks, and they do not come",
                order().name(node->id)));
-    node->stream->context->error = CUDA_ERROR_LAUNCH_TIMEOUT;
+    // Nothing that stands in the queue runs any more, and nothing may wait for it.
+    auto abandoned = std::move(node->stream->queue);
     node->stream->queue.clear();
-    node->done = true;
+    for (const NodePtr& each : abandoned) end(*each, CUDA_ERROR_LAUNCH_TIMEOUT);
     return;
   }
 }

@@ -31,8 +31,8 @@ EMULATOR_EXPORT CUresult library_call(CUstream stream, const char* name,
 class Meeting {
  public:
   virtual ~Meeting() = default;
-  /// Adds those that it runs with directly. False while some are not queued.
-  virtual bool partners(std::vector<Meeting*>& into) = 0;
+  /// Adds those that it runs with directly. False while some are not queued, or were given up.
+  virtual bool partners(std::vector<std::shared_ptr<Meeting>>& into) = 0;
   virtual void stage() = 0;
   virtual void run() = 0;
   std::weak_ptr<void> node;  // the driver's

@@ -16,8 +16,6 @@ using namespace emulator;
 
 namespace {
 
-constexpr auto kLongestWait = std::chrono::seconds(30);
-
 struct State {
   std::mutex mutex;
   std::condition_variable came;
@@ -57,11 +55,14 @@ class RankWork final : public Meeting {
 
   void add(std::shared_ptr<Exchange> exchange) { parts_.push_back(std::move(exchange)); }
 
-  bool partners(std::vector<Meeting*>& into) override {
+  bool partners(std::vector<std::shared_ptr<Meeting>>& into) override {
     const std::lock_guard lock(state().mutex);  // other ranks may be adding theirs
     for (const auto& exchange : parts_) {
       if (static_cast<int>(exchange->sides.size()) < exchange->expected) return false;
-      for (const auto& [rank, side] : exchange->sides) into.push_back(side.meeting);
+      for (const auto& [rank, side] : exchange->sides) {
+        into.push_back(side.meeting.lock());
+        if (!into.back()) return false;
+      }
     }
     return true;
   }
@@ -121,7 +122,7 @@ ncclResult_t queue_work(const std::vector<Request>& requests) {
       return refuse(ncclInvalidUsage, format("%s: rank %d asks for %s than another rank",
                                              name_of(r.what), r.comm->rank, why));
     }
-    exchange->sides[r.comm->rank] = {r, work.get(), {}};
+    exchange->sides[r.comm->rank] = {r, work, {}};
     work->add(exchange);
     ranges.push_back({r.from, r.bytes_sent(), false, "buffer that is sent"});
     ranges.push_back({r.to, r.bytes_received(), true, "buffer that is received"});
@@ -176,8 +177,8 @@ ncclResult_t call(Collective what, const void* from, void* to, std::size_t count
 ncclResult_t wait_for_all(ncclComm_t comm) {
   std::unique_lock lock(state().mutex);
   const Clique& clique = *comm->clique;
-  const bool all =
-      state().came.wait_for(lock, kLongestWait, [&] { return clique.present == clique.size; });
+  const bool all = state().came.wait_for(lock, std::chrono::seconds(settings().longest_wait),
+                                         [&] { return clique.present == clique.size; });
   if (all) return ncclSuccess;
   return refuse(ncclSystemError,
                 format("ncclCommInitRank: %d of %d ranks have come (several ranks of one "

@@ -60,7 +60,7 @@ struct Request {
 struct Exchange {
   struct Side {
     Request request;
-    Meeting* meeting = nullptr;
+    std::weak_ptr<Meeting> meeting;  // gone when its stream was given up
     std::vector<char> staged;
   };
   std::map<int, Side> sides;  // by rank

@@ -1,6 +1,7 @@
 // Collectives of NCCL between two devices.
 #include <nccl.h>
 
+#include <cstdint>
 #include <thread>
 
 #include "tests/cuda_emulator/test/scenario.h"
@@ -93,6 +94,34 @@ void collectives() {
   show("average", static_cast<long long>(two.ranks[0].result(1)));  // (2 + 101) / 2
 }
 
+template <class T>
+long long first_result(Two& two, ncclDataType_t type, ncclRedOp_t op, T a, T b) {
+  for (int i = 0; i < 2; ++i) {
+    two.ranks[i].use();
+    const T value = i == 0 ? a : b;
+    NEED(cuMemcpyHtoD(two.ranks[i].in, &value, sizeof value));
+  }
+  two.together(
+      [&](Rank& r, int) { return ncclAllReduce(r.from(), r.to(), 1, type, op, r.comm, r.stream); });
+  for (const Rank& rank : two.ranks) {
+    rank.use();
+    NEED(cuStreamSynchronize(rank.stream));
+  }
+  return to_host<T>(two.ranks[1].out, 1)[0];
+}
+
+void collective_types() {
+  Two two;
+  // 2^60 + 2^40 + 2^20 + 1, which no double holds.
+  show("product",
+       first_result<std::int64_t>(two, ncclInt64, ncclProd, (1ll << 40) + 1, (1ll << 20) + 1));
+  show("least", first_result<std::int64_t>(two, ncclInt64, ncclMin, 3, -5));
+  // 1 + 2^-8 and 1 + 2^-7 + 2^-8 lie between two values of bfloat16: the even one is the result.
+  show("down", first_result<std::uint16_t>(two, ncclBfloat16, ncclSum, 0x3f80, 0x3b80));
+  show("up", first_result<std::uint16_t>(two, ncclBfloat16, ncclSum, 0x3f81, 0x3b80));
+  show("least", first_result<std::uint16_t>(two, ncclBfloat16, ncclMin, 0x3f80, 0xbf80));
+}
+
 void send_and_receive() {
   Two two;
   NEED_NCCL(ncclGroupStart());
@@ -155,6 +184,42 @@ void collective_mistakes() {
   std::_Exit(0);
 }
 
+// The other rank never comes; what stands behind the collective ends with it.
+void absent_rank() {
+  Two two;
+  Rank& r = two.ranks[0];
+  r.use();
+  NEED_NCCL(ncclAllReduce(r.from(), r.to(), 8, ncclFloat, ncclSum, r.comm, r.stream));
+  CUevent event = nullptr;
+  NEED(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  NEED(cuEventRecord(event, r.stream));
+  NEED(cuMemsetD8Async(r.out, 0, 64, r.stream));
+  show_error("event", cuEventSynchronize(event));
+  show_error("stream", cuStreamSynchronize(r.stream));
+  show_error("destroy", cuStreamDestroy(r.stream));
+  // Too late, and alone.
+  two.ranks[1].use();
+  NEED_NCCL(ncclAllReduce(two.ranks[1].from(), two.ranks[1].to(), 8, ncclFloat, ncclSum,
+                          two.ranks[1].comm, two.ranks[1].stream));
+  show_error("late", cuCtxSynchronize());
+  show_error("destroy", cuStreamDestroy(two.ranks[1].stream));
+}
+
+// With lazy streams: the context of a rank is lost when the work of both is queued.
+void lost_rank() {
+  Two two;
+  two.ranks[0].use();
+  NEED(launch(kernel(R"(extern "C" __global__ void k(float* x) { x[0] = 1; })"), 1, 1, 0,
+              two.ranks[0].stream, CUdeviceptr{0}));
+  two.together([](Rank& r, int) {
+    return ncclAllReduce(r.from(), r.to(), 8, ncclFloat, ncclSum, r.comm, r.stream);
+  });
+  two.ranks[0].use();
+  show_error("lost", cuCtxSynchronize());
+  two.ranks[1].use();
+  show_error("other", cuCtxSynchronize());
+}
+
 void one_rank() {
   Rank r;
   r.open(0, 5.0f);
@@ -169,9 +234,12 @@ void one_rank() {
 
 Table collective_scenarios() {
   return {{"collectives", collectives},
+          {"collective_types", collective_types},
           {"send_and_receive", send_and_receive},
           {"rank_threads", rank_threads},
           {"collective_mistakes", collective_mistakes},
+          {"absent_rank", absent_rank},
+          {"lost_rank", lost_rank},
           {"one_rank", one_rank}};
 }
 
