@@ -9,7 +9,6 @@
 
 namespace emulator {
 namespace {
-constexpr std::size_t kSharedSpan = 512 * 1024;
 constexpr std::size_t kSharedGap = 1024;
 constexpr int kPoison = 0xff;
 thread_local bool running_here = false;
@@ -39,7 +38,7 @@ Machine::Machine(Order& order, Memory& memory)
   running = this;
 }
 
-Outcome Machine::run(const Launch& launch, std::uint32_t node, const Clock& clock) {
+int Machine::run(const Launch& launch, std::uint32_t node, const Clock& clock) {
   launch_ = launch;
   clock_ = &clock;
   code_ = 0;
@@ -62,7 +61,7 @@ Outcome Machine::run(const Launch& launch, std::uint32_t node, const Clock& cloc
     running_here = false;
   }
   if (code_ != 0) fibers_.reset();
-  return {code_};
+  return code_;
 }
 
 void Machine::start_block(std::uint32_t index) {

@@ -14,18 +14,17 @@
 
 namespace emulator {
 
+/// Addresses of shared memory.
+constexpr std::size_t kSharedSpan = 512 * 1024;
+
 struct Launch {
   const Kernel* kernel = nullptr;
   const char* name = "";
   void** arguments = nullptr;
   std::uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
-  std::uint32_t static_shared = 0, dynamic_shared = 0;
+  std::uint32_t static_shared = 0;  // of the whole module
+  std::uint32_t dynamic_shared = 0;
   int device = 0;
-};
-
-/// What a kernel did wrong; `code` is the driver's error, 0 for none.
-struct Outcome {
-  int code = 0;
 };
 
 class Machine {
@@ -34,8 +33,9 @@ class Machine {
   /// The tables that libraries of kernels are attached to.
   const Tables& tables() const { return tables_; }
 
-  /// Runs a launch as node `node`, which comes after `clock`. Faults are reported.
-  Outcome run(const Launch& launch, std::uint32_t node, const Clock& clock);
+  /// Runs a launch as node `node`, which comes after `clock`. Faults are reported, and the driver's
+  /// error is returned; 0 for none.
+  int run(const Launch& launch, std::uint32_t node, const Clock& clock);
 
   /// Checks and records that `node` reads or writes a range of device memory by other means than a
   /// kernel. False when that is unordered with other work, which is reported.

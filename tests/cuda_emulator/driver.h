@@ -38,7 +38,8 @@ struct Operation {
   const char* name = "";
   std::vector<Range> ranges;
   std::function<CUresult(Node&)> run;
-  std::shared_ptr<Meeting> meeting;  // instead of `run`, for work that runs with that of others
+  std::shared_ptr<Meeting> meeting =
+      nullptr;  // instead of `run`, for work that runs with that of others
 };
 
 struct Node {
@@ -69,7 +70,6 @@ struct CUmemPoolHandle_st {
   std::uint64_t used = 0, reserved = 0, used_high = 0, reserved_high = 0, threshold = 0;
   std::uint64_t limit = 0;    // 0: none
   std::uint32_t devices = 0;  // that may use its memory
-  bool follow[3] = {true, true, true};
 };
 
 struct CUctx_st {
@@ -113,8 +113,9 @@ struct CUfunc_st {
   const emulator::Kernel* kernel = nullptr;
   std::string name;
   int registers = 32;
-  std::uint32_t static_shared = 0;
-  int dynamic_shared_limit = 0;  // set by an attribute, else 0
+  std::uint32_t static_shared = 0;  // that it declares
+  std::uint32_t module_shared = 0;  // that all kernels of its module declare, each in a place
+  int dynamic_shared_limit = 0;     // set by an attribute, else 0
   int carveout = -1;
 };
 

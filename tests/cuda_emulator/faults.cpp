@@ -68,7 +68,7 @@ void Machine::explain_fault(Fault fault, std::uintptr_t address, std::uint32_t b
     return abandon(kMisaligned, "misaligned: " + what + ", " + place, pc);
   }
   const char* title = "out of bounds: ";
-  if (address - checks_.shared < 512 * 1024) {
+  if (address - checks_.shared < kSharedSpan) {
     const std::uintptr_t at = address - checks_.shared;
     return abandon(
         kIllegalAddress,
@@ -107,7 +107,7 @@ void Machine::explain_race(std::uintptr_t address, std::uint32_t bytes, const ch
   } else {
     by = format("%s by thread %u of block %u", earlier, other.thread, other.block);
   }
-  const bool shared = address - checks_.shared < 512 * 1024;
+  const bool shared = address - checks_.shared < kSharedSpan;
   const std::string title = other.node == checks_.node ? "race: " : "missing synchronisation: ";
   abandon(kLaunchFailed,
           title +

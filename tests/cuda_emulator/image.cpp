@@ -2,6 +2,8 @@
 
 #include <elf.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <sstream>
@@ -11,13 +13,74 @@ namespace {
 
 constexpr const char* kMagic = "CROTON-CUDA-EMULATOR-1";
 
-const Elf64_Shdr* section(const std::string& bytes, const Elf64_Ehdr& header, int index) {
-  const std::size_t at = header.e_shoff + static_cast<std::size_t>(index) * header.e_shentsize;
-  if (at + sizeof(Elf64_Shdr) > bytes.size()) return nullptr;
-  return reinterpret_cast<const Elf64_Shdr*>(bytes.data() + at);
+// The sections of a cubin.
+class Sections {
+ public:
+  explicit Sections(const std::string& bytes) : bytes_(bytes) {
+    if (bytes.size() < sizeof header_ || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0) return;
+    std::memcpy(&header_, bytes.data(), sizeof header_);
+    if (!names_.assign(content(header_.e_shstrndx)).empty()) count_ = header_.e_shnum;
+  }
+
+  int count() const { return count_; }
+
+  Elf64_Shdr at(int index) const {
+    Elf64_Shdr section{};
+    const std::size_t from =
+        header_.e_shoff + static_cast<std::size_t>(index) * header_.e_shentsize;
+    if (from + sizeof section <= bytes_.size()) {
+      std::memcpy(&section, bytes_.data() + from, sizeof section);
+    }
+    return section;
+  }
+
+  std::string name(int index) const { return text(names_, at(index).sh_name); }
+
+  std::string content(int index) const {
+    const Elf64_Shdr section = at(index);
+    if (section.sh_offset > bytes_.size()) return "";
+    return bytes_.substr(section.sh_offset, section.sh_size);
+  }
+
+  static std::string text(const std::string& table, std::size_t at) {
+    return at < table.size() ? table.c_str() + at : "";
+  }
+
+ private:
+  const std::string& bytes_;
+  Elf64_Ehdr header_{};
+  std::string names_;
+  int count_ = 0;
+};
+
+// An entry of .nv.info: a format, an attribute, and for this format the size of what follows.
+constexpr unsigned char kSizedFormat = 4, kRegisterCount = 0x2f;
+struct InfoEntry {
+  std::uint8_t format, attribute;
+  std::uint16_t size;
+};
+
+// Registers by the index of the kernel's symbol.
+std::map<std::uint32_t, std::uint32_t> registers_of(const std::string& info) {
+  std::map<std::uint32_t, std::uint32_t> registers;
+  InfoEntry entry;
+  for (std::size_t at = 0; at + sizeof entry <= info.size(); at += sizeof entry) {
+    std::memcpy(&entry, info.data() + at, sizeof entry);
+    if (entry.format != kSizedFormat) continue;
+    std::uint32_t pair[2];
+    if (entry.attribute == kRegisterCount && entry.size == sizeof pair &&
+        at + sizeof entry + sizeof pair <= info.size()) {
+      std::memcpy(pair, info.data() + at + sizeof entry, sizeof pair);
+      registers[pair[0]] = pair[1];
+    }
+    at += entry.size;
+  }
+  return registers;
 }
 
-constexpr unsigned kRegisterShift = 24;
+// The first bytes of a block's shared memory, which the driver keeps for itself. The sections of
+// kernels count them where there is a section of their own for them.
+constexpr std::uint64_t kReservedShared = 1024;
 
 }  // namespace
 
@@ -27,7 +90,7 @@ std::string to_bytes(const Image& image) {
        << image.capability << " " << image.ptx << " " << image.nvrtc_version << " "
        << image.kernels.size() << " " << image.library.size() << "\n";
   for (const KernelFacts& k : image.kernels) {
-    text << k.name << " " << k.registers << " " << k.shared << " " << k.stack << "\n";
+    text << k.name << " " << k.registers << " " << k.shared << "\n";
   }
   return text.str() + image.library;
 }
@@ -50,42 +113,43 @@ bool from_bytes(const char* bytes, Image& image) {
   for (std::size_t i = 0; i < kernels; ++i) {
     std::istringstream fields(line());
     KernelFacts& k = image.kernels.emplace_back();
-    if (!(fields >> k.name >> k.registers >> k.shared >> k.stack)) return false;
+    if (!(fields >> k.name >> k.registers >> k.shared)) return false;
   }
   image.library.assign(bytes, size);
   return true;
 }
 
 std::vector<KernelFacts> read_cubin(const std::string& bytes) {
-  if (bytes.size() < sizeof(Elf64_Ehdr) || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
-    return {};
-  Elf64_Ehdr header;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  const Elf64_Shdr* names = section(bytes, header, header.e_shstrndx);
-  if (!names) return {};
-  std::map<std::string, KernelFacts> kernels;
-  const auto of = [&](const char* name, const char* prefix) -> KernelFacts* {
-    const std::size_t length = std::strlen(prefix);
-    if (std::strncmp(name, prefix, length) != 0) return nullptr;
-    KernelFacts& k = kernels[name + length];
-    k.name = name + length;
-    return &k;
-  };
-  for (int i = 0; i < header.e_shnum; ++i) {
-    const Elf64_Shdr* s = section(bytes, header, i);
-    if (!s || names->sh_offset + s->sh_name >= bytes.size()) return {};
-    const char* name = bytes.data() + names->sh_offset + s->sh_name;
-    if (KernelFacts* k = of(name, ".text."))
-      k->registers = static_cast<int>(s->sh_info >> kRegisterShift);
-    if (KernelFacts* k = of(name, ".nv.shared.")) k->shared = static_cast<int>(s->sh_size);
+  const Sections sections(bytes);
+  std::map<std::string, std::uint64_t> shared;
+  std::map<std::uint32_t, std::uint32_t> registers;
+  std::string symbols, names;
+  std::uint64_t reserved = 0;
+  for (int i = 0; i < sections.count(); ++i) {
+    const std::string name = sections.name(i), prefix = ".nv.shared.";
+    if (name == ".nv.info") registers = registers_of(sections.content(i));
+    if (name == ".symtab") {
+      symbols = sections.content(i);
+      names = sections.content(static_cast<int>(sections.at(i).sh_link));
+    }
+    if (name.starts_with(".nv.shared.reserved.")) {
+      reserved = kReservedShared;
+    } else if (name.starts_with(prefix)) {
+      shared[name.substr(prefix.size())] = sections.at(i).sh_size;
+    }
   }
-  std::vector<KernelFacts> list;
-  for (auto& [name, k] : kernels) {
-    if (k.registers == 0) continue;  // reserved sections
-    if (k.shared < 0) k.shared = 0;
-    list.push_back(k);
+  std::vector<KernelFacts> kernels;
+  for (const auto& [index, count] : registers) {
+    Elf64_Sym symbol;
+    if ((index + std::size_t{1}) * sizeof symbol > symbols.size()) continue;
+    std::memcpy(&symbol, symbols.data() + index * sizeof symbol, sizeof symbol);
+    if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL) continue;  // no kernel but a function
+    const std::string name = Sections::text(names, symbol.st_name);
+    const std::uint64_t declared = shared.contains(name) ? shared[name] : 0;
+    kernels.push_back(
+        {name, static_cast<int>(count), static_cast<int>(declared - std::min(declared, reserved))});
   }
-  return list;
+  return kernels;
 }
 
 }  // namespace emulator

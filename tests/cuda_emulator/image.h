@@ -10,7 +10,6 @@ struct KernelFacts {
   std::string name;
   int registers = 0;  // from the real compiler; 0: unknown
   int shared = -1;    // declared bytes, from the real compiler; -1: unknown
-  int stack = 0;      // bytes of the stack frame, spills included
 };
 
 struct Image {
@@ -26,7 +25,9 @@ std::string to_bytes(const Image& image);
 /// False when the bytes are none of ours.
 bool from_bytes(const char* bytes, Image& image);
 
-/// What a real cubin says about its kernels.
+/// What a real cubin says about its kernels. `kFactsVersion` counts changes of what is read, for
+/// results that are kept.
+constexpr int kFactsVersion = 2;
 std::vector<KernelFacts> read_cubin(const std::string& bytes);
 
 }  // namespace emulator

@@ -16,16 +16,23 @@ int attribute_of(CUfunction function, CUdevice_attribute attribute) {
   return value;
 }
 
+// Registers are given out to warps, in units of 256, by four parts of a multiprocessor.
+int warps_by_registers(CUfunction function) {
+  const int of_warp = (std::max(function->registers, 1) * 32 + 255) / 256 * 256;
+  return 65536 / 4 / of_warp * 4;
+}
+
+int bound_of(CUfunction function) {
+  return function->kernel->launch_bound ? static_cast<int>(function->kernel->launch_bound) : 1024;
+}
+
 int most_threads(CUfunction function) {
-  const unsigned bound = function->kernel->launch_bound ? function->kernel->launch_bound : 1024;
-  const int by_registers = 65536 / std::max(function->registers, 1) / 32 * 32;
-  return std::min({1024, static_cast<int>(bound), by_registers});
+  return std::min({1024, bound_of(function), warps_by_registers(function) * 32});
 }
 
 int blocks_per_multiprocessor(CUfunction function, int threads, std::size_t dynamic) {
   if (threads <= 0 || threads > most_threads(function)) return 0;
   const int warps = (threads + 31) / 32;
-  const int registers = (function->registers * 32 + 255) / 256 * 256 * warps;
   const std::size_t shared = function->static_shared + dynamic +
                              static_cast<std::size_t>(attribute_of(
                                  function, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK));
@@ -36,7 +43,7 @@ int blocks_per_multiprocessor(CUfunction function, int threads, std::size_t dyna
                            function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)) /
                        shared);
   const int most = attribute_of(function, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
-  return std::min({by_threads, by_shared, most, 65536 / registers});
+  return std::min({by_threads, by_shared, most, warps_by_registers(function) / warps});
 }
 
 struct Request {
@@ -59,10 +66,16 @@ CUresult check(const Request& r) {
   }
   const std::uint64_t threads = std::uint64_t{r.block[0]} * r.block[1] * r.block[2];
   if (threads > 1024) return reject(CUDA_ERROR_INVALID_VALUE, r, "more than 1024 threads");
-  if (threads > static_cast<unsigned>(most_threads(r.function))) {
+  if (threads > static_cast<unsigned>(bound_of(r.function))) {
     return reject(CUDA_ERROR_INVALID_VALUE, r,
-                  format("%u threads a block, its launch bound or its registers allow %d",
-                         static_cast<unsigned>(threads), most_threads(r.function)));
+                  format("%u threads a block, its launch bound allows %d",
+                         static_cast<unsigned>(threads), bound_of(r.function)));
+  }
+  if (threads > static_cast<unsigned>(most_threads(r.function))) {
+    return reject(
+        CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, r,
+        format("%u threads a block, its %d registers allow %d", static_cast<unsigned>(threads),
+               r.function->registers, most_threads(r.function)));
   }
   const std::uint64_t allowed =
       std::max<std::uint64_t>(kDeclarable - std::min(kDeclarable, r.function->static_shared),
@@ -127,11 +140,11 @@ CUresult run(const Request& r, Arguments& arguments, int code, Node& node) {
   launch.arguments = pointers.data();
   std::copy_n(r.grid, 3, launch.grid);
   std::copy_n(r.block, 3, launch.block);
-  launch.static_shared = r.function->static_shared;
+  launch.static_shared = r.function->module_shared;
   launch.dynamic_shared = r.shared;
   launch.device = r.function->module->context->device;
-  const Outcome outcome = machine().run(launch, node.id, node.clock);
-  return static_cast<CUresult>(outcome.code ? outcome.code : code);
+  const int wrong = machine().run(launch, node.id, node.clock);
+  return static_cast<CUresult>(wrong ? wrong : code);
 }
 
 CUresult launch(const Request& request, CUstream handle, void** parameters, void** extra) {

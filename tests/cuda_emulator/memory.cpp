@@ -43,7 +43,8 @@ std::uintptr_t Memory::allocate(AllocationInfo info, std::uint64_t bytes, std::u
   const std::uintptr_t end_of_device =
       base_ + static_cast<std::uint64_t>(info.device + 1) * kDeviceSpan;
   const std::uintptr_t begin = next;
-  if (bytes > end_of_device - next - kGap || infos_.size() == kMostAllocations) {
+  if (next + kGap > end_of_device || bytes > end_of_device - next - kGap ||
+      infos_.size() == kMostAllocations) {
     report("the address space of the emulator is used up: run fewer tests in one process");
     return 0;
   }

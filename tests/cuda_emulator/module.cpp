@@ -82,10 +82,11 @@ void add_functions(CUmodule module, const Kernel* kernels, const Image& image,
     function->module = module;
     function->kernel = kernel;
     function->name = info.dli_sname;
-    function->static_shared = shared;
+    function->static_shared = function->module_shared = shared;
     for (const KernelFacts& facts : image.kernels) {
       if (facts.name != function->name) continue;
       if (facts.registers) function->registers = facts.registers;
+      if (facts.shared >= 0) function->static_shared = static_cast<std::uint32_t>(facts.shared);
     }
     driver().handles.insert(function.get());
     module->functions.push_back(std::move(function));

@@ -176,8 +176,9 @@ std::vector<std::string> host_options(int count, const char* const* options) {
 
 std::string key_of(const _nvrtcProgram& program, int count, const char* const* options) {
   std::ostringstream text;
-  text << build_key() << '\0' << version_number() << (real().library ? "real" : "host") << '\0'
-       << program.name << '\0' << program.source << '\0';
+  text << kFactsVersion << build_key() << '\0' << version_number()
+       << (real().library ? "real" : "host") << '\0' << program.name << '\0' << program.source
+       << '\0';
   for (int i = 0; i < count; ++i) text << options[i] << '\0';
   for (const auto& [name, header] : program.headers) text << name << '\0' << header << '\0';
   return hash_of(text.str());

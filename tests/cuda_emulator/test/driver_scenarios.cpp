@@ -41,7 +41,7 @@ void devices() {
 void errors_stay() {
   CUcontext other = use_device(1);
   const CUdeviceptr y = to_device(std::vector<float>(64));
-  CUcontext own = use_device(0);
+  use_device(0);
   const CUdeviceptr x = to_device(std::vector<float>(64));
   show_error("launch", launch(kernel(kBad), 1, 64, 0, nullptr, x));
   show_error("synchronize", cuCtxSynchronize());
@@ -54,7 +54,6 @@ void errors_stay() {
   show_error("release", cuDevicePrimaryCtxRelease(0));
   use_device(0);
   show_error("again", cuMemAlloc(&more, 4));
-  (void)own;
 }
 
 void out_of_memory() {
@@ -114,6 +113,74 @@ void launch_limits() {
   show("resident", blocks);
   show("threads", threads);
   show_error("wait", cuCtxSynchronize());
+}
+
+// Each kernel is charged for what it declares, not for the rest of its module.
+void declared_shared() {
+  use_device();
+  const CUmodule module = compile(R"(extern "C" __global__ void __launch_bounds__(256) small(
+    float* x) {
+  extern __shared__ float more[];
+  __shared__ float s[1024];
+  s[threadIdx.x] = more[threadIdx.x] = x[threadIdx.x] + 1;
+  __syncthreads();
+  x[threadIdx.x] = s[63 - threadIdx.x] + more[threadIdx.x];
+}
+extern "C" __global__ void __launch_bounds__(256) large(float* x) {
+  __shared__ float s[10240];
+  s[threadIdx.x] = x[threadIdx.x] * 2;
+  __syncthreads();
+  x[threadIdx.x] = s[63 - threadIdx.x];
+})");
+  CUfunction small = nullptr, large = nullptr;
+  NEED(cuModuleGetFunction(&small, module, "small"));
+  NEED(cuModuleGetFunction(&large, module, "large"));
+  for (const CUfunction f : {small, large}) {
+    int bytes = 0, most = 0, blocks = 0;
+    NEED(cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f));
+    NEED(cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, f));
+    NEED(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 256, 0));
+    show("declared", bytes);
+    show("dynamic", most);
+    show("resident", blocks);
+  }
+  const CUdeviceptr x = to_device(std::vector<float>(64, 1.0f));
+  show_error("fits", launch(small, 1, 64, 45056, nullptr, x));
+  show_error("beyond", launch(small, 1, 64, 45060, nullptr, x));
+  show_error("large", launch(large, 1, 64, 8192, nullptr, x));
+  show("value", static_cast<long long>(to_host<float>(x, 64)[5]));  // 2 ((1 + 1) + (1 + 1))
+}
+
+// A kernel that holds 96 values at a barrier has no registers for 1024 threads.
+void declared_registers() {
+  use_device();
+  const CUmodule module = compile(R"(extern "C" __global__ void light(float* x) {
+  x[threadIdx.x] = 2;
+}
+extern "C" __global__ void heavy(float* x) {
+  float v[96];
+#pragma unroll
+  for (int i = 0; i < 96; ++i) v[i] = x[i];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 96; ++i) if (threadIdx.x == 0) x[95 - i] = v[i];
+})");
+  CUfunction light = nullptr, heavy = nullptr;
+  NEED(cuModuleGetFunction(&light, module, "light"));
+  NEED(cuModuleGetFunction(&heavy, module, "heavy"));
+  int few = 0, many = 0, most = 0, blocks = 0;
+  NEED(cuFuncGetAttribute(&few, CU_FUNC_ATTRIBUTE_NUM_REGS, light));
+  NEED(cuFuncGetAttribute(&many, CU_FUNC_ATTRIBUTE_NUM_REGS, heavy));
+  NEED(cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, heavy));
+  NEED(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, heavy, 128, 0));
+  show("few", few < 32);
+  show("many", many > 96 && many <= 128);
+  show("most", most);
+  show("resident", blocks);
+  const CUdeviceptr x = to_device(std::vector<float>(1024, 1.0f));
+  show_error("light", launch(light, 1, 1024, 0, nullptr, x));
+  show_error("heavy", launch(heavy, 1, 512, 0, nullptr, x));
+  show_error("beyond", launch(heavy, 1, 1024, 0, nullptr, x));
 }
 
 void wrong_images() {
@@ -285,6 +352,8 @@ Table driver_scenarios() {
           {"out_of_memory", out_of_memory},
           {"injected", injected},
           {"launch_limits", launch_limits},
+          {"declared_shared", declared_shared},
+          {"declared_registers", declared_registers},
           {"wrong_images", wrong_images},
           {"compile_error", compile_error},
           {"only_real_refuses", only_real_refuses},
