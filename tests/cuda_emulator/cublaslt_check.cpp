@@ -32,16 +32,11 @@ bool takes_types(cublasComputeType_t compute, cudaDataType_t scale, const LtProd
     case CUBLAS_COMPUTE_64F:
     case CUBLAS_COMPUTE_64F_PEDANTIC:
       return scale == CUDA_R_64F && in == CUDA_R_64F && out == CUDA_R_64F;
-    case CUBLAS_COMPUTE_16F:
-    case CUBLAS_COMPUTE_16F_PEDANTIC:
-      return scale == CUDA_R_16F && in == CUDA_R_16F && out == CUDA_R_16F;
     case CUBLAS_COMPUTE_32F:
     case CUBLAS_COMPUTE_32F_PEDANTIC:
       if (scale != CUDA_R_32F) return false;
       if (in == CUDA_R_32F) return out == CUDA_R_32F;
       return (in == CUDA_R_16F || in == CUDA_R_16BF) && (out == in || out == CUDA_R_32F);
-    case CUBLAS_COMPUTE_32F_FAST_16F:
-    case CUBLAS_COMPUTE_32F_FAST_16BF:
     case CUBLAS_COMPUTE_32F_FAST_TF32:
       return scale == CUDA_R_32F && in == CUDA_R_32F && out == CUDA_R_32F;
     default:

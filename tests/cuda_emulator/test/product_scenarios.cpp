@@ -185,6 +185,15 @@ void product_mistakes() {
   Product types;
   types.in = CUDA_R_16F, types.out = CUDA_R_16BF;
   show("types", types.choose());
+  Product narrow;
+  narrow.in = narrow.out = narrow.scale = CUDA_R_16F;
+  narrow.compute = CUBLAS_COMPUTE_16F;
+  show("sums in float16", narrow.choose());
+  for (const auto compute : {CUBLAS_COMPUTE_32F_FAST_16F, CUBLAS_COMPUTE_32F_FAST_16BF}) {
+    Product fast;
+    fast.compute = compute;
+    show("factors in 16 bits", fast.choose());
+  }
   Product p;
   NEED_LT(p.choose());
   show("needs workspace", p.found.workspaceSize > 0);
