@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 namespace {
@@ -37,6 +38,14 @@ void expect(const std::string& scenario, std::initializer_list<const char*> text
       }
     }
   }
+}
+
+// Whether the toolkit has NVIDIA's library too, which the emulator then asks.
+bool has_real(const std::string& library) {
+  const char* set = std::getenv("CUDA_PATH");
+  const std::filesystem::path toolkit = set && *set ? set : "/usr/local/cuda";
+  return std::filesystem::exists(toolkit / "lib64" / library) ||
+         std::filesystem::exists(toolkit / "lib" / library);
 }
 
 // A report names what, where and who.
@@ -164,6 +173,50 @@ TEST_CASE("settings choose the devices", "[emulator]") {
             .says("CROTON_EMULATOR_STREAMS: got 'fast', expected eager or lazy"));
 }
 
+TEST_CASE("wrong settings are refused", "[emulator]") {
+  const auto refused = [](const std::string& name, const std::string& value,
+                          const std::string& expected, const char* got = nullptr) {
+    const Ran ran = run("devices", "CROTON_EMULATOR_" + name + "=" + value);
+    INFO(name << "=" << value << "\n" << ran.output);
+    CHECK(ran.says("got '" + (got ? got : value) + "', expected " + expected));
+    CHECK_FALSE(ran.says("\nend"));
+  };
+  refused("DEVICES", "-1", "0 to 16");
+  refused("DEVICES", "17", "0 to 16");
+  refused("DEVICES", "4294967298", "0 to 16");
+  refused("MULTIPROCESSORS", "-3", "1 to 1024");
+  refused("MULTIPROCESSORS", "0", "1 to 1024");
+  refused("DRIVER", "13", "1000 to 99999");
+  refused("WAIT", "x", "1 to 3600");
+  refused("MEMORY", "18446744073709551617", "bytes up to 256G");
+  refused("MEMORY", "17179869185G", "bytes up to 256G");  // 2^64 + 2^30
+  refused("MEMORY", "1T", "bytes up to 256G");
+  refused("CAPABILITY", "9", "compute capabilities");
+  refused("CAPABILITY", "90,,80", "compute capabilities", "");
+  for (const char* name :
+       {"PEERS", "THREADS", "STREAMS", "RACES", "HOST_CHECKS", "NVRTC", "CUBLASLT", "QUIET"}) {
+    refused(name, "maybe", "");
+  }
+  refused("REPORT", "/dev/null/report", "a file that can be written");
+  refused("CACHE", "/dev/null/folder", "a folder that can be written");
+  const char* kinds =
+      "KIND:N:CODE[,...], N from 1, with + for all from there on, CODE not 0, KIND one of init, "
+      "context, alloc, host, launch, copy, graph, module, compile, library, device0, device1, ... "
+      "(there are 2)";
+  for (const char* wrong :
+       {"alocate:1:2", "device:1:2", "device0x:1:2", "device2:1:2", "alloc:1", "alloc:1:2:3"}) {
+    refused("FAIL", wrong, kinds);
+  }
+  refused("FAIL", "alloc:1:2,", kinds, "");
+  refused("FAIL", "alloc::2", kinds, "");
+  refused("FAIL", "alloc:0:2", kinds, "0");
+  refused("FAIL", "alloc:-1:2", kinds, "-1");
+  refused("FAIL", "launch:1:2,alloc:1:0", kinds, "0");
+  const Ran ran = run("devices", "CROTON_EMULATOR_STREAM=lazy");
+  INFO(ran.output);
+  CHECK(ran.says("CROTON_EMULATOR_*: got 'STREAM', expected one of CACHE"));
+}
+
 TEST_CASE("limits of launches are the driver's", "[emulator]") {
   expect("launch_limits",
          {"empty = 1\nbound = 1\nshared = 1\nraised = 0\nbeyond = 1\nnull = 1\ntall = 1\n"
@@ -198,21 +251,37 @@ TEST_CASE("failures are injected where they are asked for", "[emulator]") {
   expect("injected", {"cuModuleLoadData(&module, image.data()) failed with 2"},
          "CROTON_EMULATOR_FAIL=module:1:2");
   expect("copy_without_wait", {"copy = 46"}, "CROTON_EMULATOR_FAIL=copy:2:46");
+}
+
+#ifdef EMULATED_CUBLASLT
+TEST_CASE("failures of libraries are injected", "[emulator]") {
   expect("product_float", {"p.run(to_device(a), to_device(b), d, workspace, 1 << 20) = 13"},
          "CROTON_EMULATOR_FAIL=library:3:13");
 }
+#endif
+
+TEST_CASE("texts build without the real compiler", "[emulator]") {
+  expect("axpy", {"wrong = 0\nend"}, "CROTON_EMULATOR_NVRTC=none");
+}
 
 TEST_CASE("the real compiler comes first", "[emulator]") {
+  if (!has_real(EMULATED_NVRTC)) return;
   const Ran ran = run("compile_error");
   INFO(ran.output);
   CHECK(ran.says("compile = 6"));
   CHECK(ran.says("identifier"));
   CHECK(run("only_real_refuses").says("no instance of overloaded function"));
-  expect("axpy", {"wrong = 0\nend"}, "CROTON_EMULATOR_NVRTC=none");
+  expect("declared_shared",
+         {"declared = 4096\ndynamic = 45056\nresident = 8\ndeclared = 40960\ndynamic = 8192\n"
+          "resident = 5\nfits = 0\nbeyond = 1\nlarge = 0\nvalue = 8\nend"});
+  expect("declared_registers", {"few = 1\nmany = 1\nmost = 512\nresident = 4\nlight = 0\n"
+                                "heavy = 0\nbeyond = 701\nend"});
 }
 
 TEST_CASE("modules are for the device", "[emulator]") {
-  expect("wrong_images", {"rubbish = 200\nnewer = 209\nreadable = 1\nPTX = 0\nend"});
+  const bool real = has_real(EMULATED_NVRTC);
+  expect("wrong_images",
+         {"rubbish = 200\nnewer = 209\n", real ? "readable = 1\n" : "readable = ", "PTX = 0\nend"});
   expect("wrong_images", {"PTX = 222\nend"}, "CROTON_EMULATOR_DRIVER=12000");
 }
 
@@ -229,24 +298,47 @@ TEST_CASE("copies between devices", "[emulator]") {
   expect("queries", {"query = 0\nstream = 0\nvalue = 5\nsymbol = 0\nnewest = 1\nend"});
 }
 
+#ifdef EMULATED_CUBLASLT
 TEST_CASE("products of cuBLASLt", "[emulator]") {
+  const bool real = has_real(EMULATED_CUBLASLT);
   expect("product_float", {"wrong = 0\nend"});
   expect("product_tf32", {"wrong = 0\nwrong = 35\nend"});
   expect("product_double", {"wrong = 0\nend"});
   expect("product_halves", {"wrong = 0\nwrong = 0\nend"});
   expect("product_epilogues", {"wrong = 0\nwrong = 0\nwrong = 0\nend"});
-  expect("product_mistakes", {"types = 15\nneeds workspace = 1\nno workspace = 7\nmisaligned = "
-                              "15\ntoo small = 7\nhost = 7\nright = 0",
-                              "wait = 0\nend"});
+  expect("product_mistakes",
+         {"types = 15\nsums in float16 = 15\nfactors in 16 bits = 15\nfactors in 16 bits = "
+          "15\nneeds workspace = 1\nno workspace = 7\nmisaligned = "
+          "15\ntoo small = 7\nhost = 7\nright = 0",
+          real ? "attribute = 7\n" : "attribute = ", "wait = 0\nend"});
 }
 
+#endif
+
+#ifdef EMULATED_NCCL
 TEST_CASE("collectives of NCCL", "[emulator]") {
   expect("collectives",
          {"sum = 107\nsum = 107\nmax = 103\nmax = 103\ngathered = 101\ngathered = 101\n"
           "scattered = 103\nscattered = 111\nbroadcast = 100\nbroadcast = 100\naverage = 51\nend"});
+  expect("collective_types",
+         {"product = 1152922604119523329\nleast = -5\ndown = 16256\nup = 16258\nleast = 49024\n"
+          "end"});
   expect("send_and_receive", {"received = 102\nreceived = 3\nend"});
   expect("rank_threads", {"first = 1616\nsecond = 1616\nend"});
   expect("one_rank", {"value = 5\nend"});
   expect("collective_mistakes", {"root = 4\nstream = 4\nbounds = 4\nsize = 5\nend",
                                  "rank 1 asks for another size than another rank"});
 }
+
+TEST_CASE("ranks that never come are a deadlock with an end", "[emulator]") {
+  for (const std::string streams : {"eager", "lazy"}) {
+    const Ran ran = run("absent_rank", "CROTON_EMULATOR_WAIT=1 CROTON_EMULATOR_STREAMS=" + streams);
+    INFO(streams << "\n" << ran.output);
+    CHECK(ran.says("deadlock: the host waits for cuEventRecord, which waits for other ranks"));
+    CHECK(ran.says("event = 702\nstream = 702\ndestroy = 0\nlate = 702\ndestroy = 0\nend"));
+  }
+  const Ran ran = run("lost_rank", "CROTON_EMULATOR_WAIT=1 CROTON_EMULATOR_STREAMS=lazy");
+  INFO(ran.output);
+  CHECK(ran.says("lost = 700\nother = 702\nend"));
+}
+#endif

@@ -62,9 +62,17 @@ void run_on_64_floats(const std::string& source, unsigned grid, unsigned block, 
 }  // namespace scenario
 
 int main(int, char** arguments) {
-  for (const auto& table : {scenario::bounds_scenarios(), scenario::race_scenarios(),
-                            scenario::value_scenarios(), scenario::driver_scenarios(),
-                            scenario::product_scenarios(), scenario::collective_scenarios()}) {
+  const scenario::Table tables[] = {
+      scenario::bounds_scenarios(),     scenario::race_scenarios(),
+      scenario::value_scenarios(),      scenario::driver_scenarios(),
+#ifdef EMULATED_CUBLASLT
+      scenario::product_scenarios(),
+#endif
+#ifdef EMULATED_NCCL
+      scenario::collective_scenarios(),
+#endif
+  };
+  for (const auto& table : tables) {
     const auto at = table.find(arguments[1]);
     if (at == table.end()) continue;
     at->second();
