@@ -67,6 +67,8 @@ int Machine::run(const Launch& launch, std::uint32_t node, const Clock& clock) {
 void Machine::start_block(std::uint32_t index) {
   block_index_ = index;
   threads_.assign(count_, Thread{});
+  warps_.assign((count_ + 31) / 32, {~0u, 0});
+  if (count_ % 32) warps_.back().alive = (1u << count_ % 32) - 1;
   ready_.clear();
   started_ = done_ = waiting_ = barrier_epoch_ = 0;
   std::memset(shared_, kPoison, launch_.static_shared);
@@ -137,7 +139,7 @@ void Machine::finish_thread() {
   threads_[current_].state = State::done;
   threads_[current_].fiber = nullptr;
   ++done_;
-  meet(current_ / 32, current_ % 32);
+  leave(current_ / 32, current_ % 32);
   check_barrier();
 }
 

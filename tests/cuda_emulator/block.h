@@ -54,6 +54,9 @@ class Machine {
     std::uint32_t mask = 0, argument = 0, width = 32;
     std::uint64_t value = 0, result = 0;
   };
+  struct Warp {
+    std::uint32_t alive = 0, waiting = 0;  // lanes
+  };
 
   static void fiber_main();
   void run_block();
@@ -66,8 +69,8 @@ class Machine {
   std::uint32_t barrier(BarrierOp op, std::uint32_t value, const void* pc);
   std::uint64_t warp(WarpOp op, std::uint32_t mask, std::uint64_t value, std::uint32_t argument,
                      std::uint32_t width, const void* pc);
-  std::uint32_t lanes_alive(std::uint32_t warp) const;
-  bool meet(std::uint32_t warp, std::uint32_t lane);
+  void meet(std::uint32_t warp, std::uint32_t mask, std::uint32_t running);
+  void leave(std::uint32_t warp, std::uint32_t lane);
   void compute(std::uint32_t warp, std::uint32_t lanes);
   std::uint64_t shuffled(std::uint32_t warp, std::uint32_t lane, std::uint32_t lanes);
   std::uint64_t reduced(std::uint32_t warp, std::uint32_t lanes) const;
@@ -107,6 +110,7 @@ class Machine {
   const Clock* clock_ = nullptr;
   Launch launch_;
   std::vector<Thread> threads_;
+  std::vector<Warp> warps_;
   std::deque<std::uint32_t> ready_;
   void* scheduler_ = nullptr;
   std::uint32_t block_index_ = 0, count_ = 0, started_ = 0, done_ = 0, waiting_ = 0;

@@ -1,5 +1,6 @@
 // Shuffles, votes and other operations in which the lanes of a mask meet.
 #include <algorithm>
+#include <bit>
 
 #include "tests/cuda_emulator/block.h"
 #include "tests/cuda_emulator/report.h"
@@ -7,34 +8,26 @@
 
 namespace emulator {
 namespace {
+constexpr std::uint32_t kNoLane = 32;
+
 bool has(std::uint32_t mask, std::uint32_t lane) { return mask >> lane & 1; }
 }  // namespace
-
-std::uint32_t Machine::lanes_alive(std::uint32_t warp) const {
-  std::uint32_t lanes = 0;
-  const std::uint32_t in_warp = std::min(count_ - warp * 32, 32u);
-  for (std::uint32_t lane = 0; lane < in_warp; ++lane) {
-    if (threads_[warp * 32 + lane].state != State::done) lanes |= 1u << lane;
-  }
-  return lanes;
-}
 
 std::uint64_t Machine::warp(WarpOp op, std::uint32_t mask, std::uint64_t value,
                             std::uint32_t argument, std::uint32_t width, const void* pc) {
   const std::uint32_t warp = current_ / 32, lane = current_ % 32;
-  if (op == WarpOp::active) return lanes_alive(warp);
+  Warp& lanes = warps_[warp];
+  if (op == WarpOp::active) return lanes.alive;
   if (!has(mask, lane)) {
     abandon(719, format("warp divergence: lane %u is not in its own mask %#x", lane, mask), pc);
   }
   if (width == 0 || width > 32 || (width & (width - 1))) {
     abandon(719, format("a shuffle of width %u, which is no power of two up to 32", width), pc);
   }
-  const std::uint32_t in_warp = std::min(count_ - warp * 32, 32u);
-  for (std::uint32_t i = 0; i < in_warp; ++i) {
+  for (std::uint32_t rest = lanes.waiting & mask; rest; rest &= rest - 1) {
+    const auto i = static_cast<std::uint32_t>(std::countr_zero(rest));
     const Thread& other = threads_[warp * 32 + i];
-    if (other.state != State::warp || !(other.mask & mask)) continue;
-    const bool each_other = has(mask, i) && has(other.mask, lane);
-    if (!each_other) continue;
+    if (!has(other.mask, lane)) continue;
     if (other.mask != mask) {
       abandon(719,
               format("warp divergence: mask %#x, but lane %u waits with mask %#x at %s", mask, i,
@@ -54,38 +47,42 @@ std::uint64_t Machine::warp(WarpOp op, std::uint32_t mask, std::uint64_t value,
   me.value = value;
   me.argument = argument;
   me.width = width;
-  meet(warp, lane);
+  lanes.waiting |= 1u << lane;
+  meet(warp, mask, lane);
   if (me.state != State::running) suspend();
   return threads_[current_].result;
 }
 
-// Lets the lanes go on that wait for no other. Lanes that have returned are not waited for.
-bool Machine::meet(std::uint32_t warp, std::uint32_t lane) {
-  const std::uint32_t alive = lanes_alive(warp);
-  const std::uint32_t in_warp = std::min(count_ - warp * 32, 32u);
-  bool met = false;
-  for (std::uint32_t first = 0; first < in_warp; ++first) {
-    const Thread& leader = threads_[warp * 32 + first];
-    if (leader.state != State::warp) continue;
-    const std::uint32_t lanes = leader.mask & alive;
-    bool complete = true;
-    for (std::uint32_t i = 0; i < in_warp && complete; ++i) {
-      const Thread& t = threads_[warp * 32 + i];
-      complete = !has(lanes, i) || (t.state == State::warp && t.mask == leader.mask);
+// Lets the lanes that wait with `mask` go on if all have come. Lanes that have returned are not
+// waited for. `running` goes on at once.
+void Machine::meet(std::uint32_t warp, std::uint32_t mask, std::uint32_t running) {
+  Warp& all = warps_[warp];
+  const std::uint32_t lanes = mask & all.alive;
+  if (lanes & ~all.waiting) return;
+  for (std::uint32_t rest = lanes; rest; rest &= rest - 1) {
+    if (threads_[warp * 32 + static_cast<std::uint32_t>(std::countr_zero(rest))].mask != mask) {
+      return;
     }
-    if (!complete) continue;
-    compute(warp, lanes);
-    for (std::uint32_t i = 0; i < in_warp; ++i) {
-      const std::uint32_t at = settings().descending ? in_warp - 1 - i : i;
-      Thread& t = threads_[warp * 32 + at];
-      if (!has(lanes, at)) continue;
-      ++t.fiber->context->epoch;
-      t.state = at == lane ? State::running : State::ready;
-      if (at != lane) ready_.push_back(warp * 32 + at);
-    }
-    met = true;
   }
-  return met;
+  compute(warp, lanes);
+  all.waiting &= ~lanes;
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    const std::uint32_t at = settings().descending ? 31 - i : i;
+    if (!has(lanes, at)) continue;
+    Thread& t = threads_[warp * 32 + at];
+    ++t.fiber->context->epoch;
+    t.state = at == running ? State::running : State::ready;
+    if (at != running) ready_.push_back(warp * 32 + at);
+  }
+}
+
+// A lane has returned: others may have waited for it alone.
+void Machine::leave(std::uint32_t warp, std::uint32_t lane) {
+  Warp& all = warps_[warp];
+  all.alive &= ~(1u << lane);
+  for (std::uint32_t first = 0; first < 32 && all.waiting; ++first) {
+    if (has(all.waiting, first)) meet(warp, threads_[warp * 32 + first].mask, kNoLane);
+  }
 }
 
 std::uint64_t Machine::shuffled(std::uint32_t warp, std::uint32_t lane, std::uint32_t lanes) {
