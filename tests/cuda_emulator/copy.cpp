@@ -197,9 +197,6 @@ EMULATOR_API CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, std::size_t bytes
 EMULATOR_API CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
   return copy_sides(nullptr, to, Side::device, from, Side::device, bytes, true, "cuMemcpyDtoD");
 }
-EMULATOR_API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
-  return copy_sides(nullptr, to, Side::any, from, Side::any, bytes, false, "cuMemcpy");
-}
 EMULATOR_API CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes,
                                         CUstream stream) {
   return copy_sides(stream, to, Side::device, at(from), Side::host, bytes, true,
@@ -214,10 +211,6 @@ EMULATOR_API CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::s
                                         CUstream stream) {
   return copy_sides(stream, to, Side::device, from, Side::device, bytes, true, "cuMemcpyDtoDAsync");
 }
-EMULATOR_API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
-                                    CUstream stream) {
-  return copy_sides(stream, to, Side::any, from, Side::any, bytes, true, "cuMemcpyAsync");
-}
 EMULATOR_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                                    CUcontext from_context, std::size_t bytes) {
   return copy_peer(to, to_context, from, from_context, bytes, nullptr, false, "cuMemcpyPeer");
@@ -227,20 +220,8 @@ EMULATOR_API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CU
                                         CUstream stream) {
   return copy_peer(to, to_context, from, from_context, bytes, stream, true, "cuMemcpyPeerAsync");
 }
-EMULATOR_API CUresult cuMemcpy2D(const CUDA_MEMCPY2D* parameters) {
-  return copy_2d(parameters, nullptr, false, "cuMemcpy2D");
-}
-EMULATOR_API CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* parameters) {
-  return copy_2d(parameters, nullptr, false, "cuMemcpy2DUnaligned");
-}
-EMULATOR_API CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* parameters, CUstream stream) {
-  return copy_2d(parameters, stream, true, "cuMemcpy2DAsync");
-}
 EMULATOR_API CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, std::size_t count) {
   return fill(nullptr, to, value, count, "cuMemsetD8");
-}
-EMULATOR_API CUresult cuMemsetD16(CUdeviceptr to, unsigned short value, std::size_t count) {
-  return fill(nullptr, to, value, count, "cuMemsetD16");
 }
 EMULATOR_API CUresult cuMemsetD32(CUdeviceptr to, unsigned value, std::size_t count) {
   return fill(nullptr, to, value, count, "cuMemsetD32");
@@ -248,12 +229,4 @@ EMULATOR_API CUresult cuMemsetD32(CUdeviceptr to, unsigned value, std::size_t co
 EMULATOR_API CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count,
                                       CUstream stream) {
   return fill(stream, to, value, count, "cuMemsetD8Async");
-}
-EMULATOR_API CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, std::size_t count,
-                                       CUstream stream) {
-  return fill(stream, to, value, count, "cuMemsetD16Async");
-}
-EMULATOR_API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count,
-                                       CUstream stream) {
-  return fill(stream, to, value, count, "cuMemsetD32Async");
 }
