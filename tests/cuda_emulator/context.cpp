@@ -13,15 +13,6 @@ Device* find_device(CUdevice device) {
   return known ? &all[static_cast<std::size_t>(device)] : nullptr;
 }
 
-void destroy(CUcontext context) {
-  finish_context(context);
-  Driver& d = driver();
-  for (CUstream stream : context->streams) d.handles.erase(stream);
-  d.handles.erase(context);
-  std::erase(d.contexts, context);
-  for (CUcontext other : d.contexts) other->peers.erase(context);
-}
-
 // After a change of peers: who may use the memory of a device.
 void update_access(int owner) {
   memory().set_devices(owner, false, nullptr, devices_with_access(owner));

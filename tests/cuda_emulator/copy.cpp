@@ -137,29 +137,6 @@ CUresult fill(CUstream handle, CUdeviceptr to, T value, std::size_t count, const
   return submit(stream, {"fill", api, {{to, bytes, true}}, run});
 }
 
-CUresult copy_2d(const CUDA_MEMCPY2D* p, CUstream stream, bool asynchronous, const char* api) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!p || p->srcMemoryType == CU_MEMORYTYPE_ARRAY || p->dstMemoryType == CU_MEMORYTYPE_ARRAY) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  const bool from_host = p->srcMemoryType == CU_MEMORYTYPE_HOST;
-  const bool to_host = p->dstMemoryType == CU_MEMORYTYPE_HOST;
-  const std::size_t from_pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
-  const std::size_t to_pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
-  if (from_pitch < p->WidthInBytes || to_pitch < p->WidthInBytes) return CUDA_ERROR_INVALID_VALUE;
-  const std::uintptr_t from =
-      (from_host ? at(p->srcHost) : p->srcDevice) + p->srcY * from_pitch + p->srcXInBytes;
-  const std::uintptr_t to =
-      (to_host ? at(p->dstHost) : p->dstDevice) + p->dstY * to_pitch + p->dstXInBytes;
-  const Copy c{{to, to_host ? Side::host : Side::device, -1},
-               {from, from_host ? Side::host : Side::device, -1},
-               p->WidthInBytes,
-               asynchronous,
-               api};
-  return copy(stream, c, {p->Height, to_pitch, from_pitch});
-}
-
 CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                    std::size_t bytes, CUstream stream, bool asynchronous, const char* api) {
   const Call call(Call::context);
