@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "tests/data_folder.h"
 #include "tests/frontend/error_text.h"
 #include "tests/temporary_folder.h"
 
@@ -11,7 +12,7 @@ using namespace croton::test;
 
 namespace {
 
-const std::string kFolder = CROTON_TEST_DATA "/npy/";
+const std::string kFolder = test::data_folder() + "/npy/";
 
 std::string bytes_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

@@ -11,6 +11,7 @@
 #include "croton/math.h"
 #include "croton/nn.h"
 #include "ops/evaluate.h"
+#include "tests/data_folder.h"
 
 using namespace croton;
 using Catch::Matchers::Contains;
@@ -38,7 +39,7 @@ Array read_array(const std::string& line) {
 }
 
 std::vector<Block> read_blocks() {
-  std::ifstream in(CROTON_TEST_DATA "/nn_values.txt");
+  std::ifstream in(test::data_folder() + "/nn_values.txt");
   REQUIRE(in);
   std::vector<Block> blocks;
   for (std::string line; std::getline(in, line);) {

@@ -12,6 +12,7 @@
 #include "compiler/graph/op.h"
 #include "compiler/kernel/evaluate.h"
 #include "compiler/kernel/math.h"
+#include "tests/data_folder.h"
 
 namespace croton::test {
 
@@ -23,7 +24,7 @@ struct Block {
 };
 
 inline std::vector<Block> read_blocks() {
-  std::ifstream in(CROTON_TEST_DATA "/scalar_values.txt");
+  std::ifstream in(data_folder() + "/scalar_values.txt");
   REQUIRE(in);
   std::vector<Block> blocks;
   for (std::string line; std::getline(in, line);) {

@@ -5,6 +5,7 @@
 
 #include "croton/array.h"
 #include "runtime/array_access.h"
+#include "tests/data_folder.h"
 
 using namespace croton;
 
@@ -53,7 +54,7 @@ std::string printed(const Array& a) {
 }  // namespace
 
 TEST_CASE("arrays print as NumPy prints them", "[array]") {
-  const auto cases = read_cases(CROTON_TEST_DATA "/array_print.txt");
+  const auto cases = read_cases(test::data_folder() + "/array_print.txt");
   REQUIRE(cases.size() > 100);
   int wrong = 0;
   for (const PrintCase& c : cases) {

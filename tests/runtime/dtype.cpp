@@ -7,6 +7,7 @@
 #include <string>
 
 #include "croton/error.h"
+#include "tests/data_folder.h"
 
 using namespace croton;
 
@@ -43,7 +44,7 @@ TEST_CASE("every integer type of C++ has a dtype", "[dtype]") {
 }
 
 TEST_CASE("promotion follows NumPy's table under its policy", "[dtype]") {
-  std::ifstream in(CROTON_TEST_DATA "/promotion.txt");
+  std::ifstream in(test::data_folder() + "/promotion.txt");
   std::string a, b, result;
   int lines = 0;
   while (in >> a >> b >> result) {
@@ -78,7 +79,7 @@ TEST_CASE("promotion with bfloat16", "[dtype]") {
 }
 
 TEST_CASE("float16 rounds doubles once, to nearest even", "[dtype]") {
-  std::ifstream in(CROTON_TEST_DATA "/half.txt");
+  std::ifstream in(test::data_folder() + "/half.txt");
   std::string value;
   unsigned bits = 0;
   int lines = 0;

@@ -6,6 +6,7 @@
 
 #include "croton/error.h"
 #include "croton/numpy_io.h"
+#include "tests/data_folder.h"
 #include "tests/temporary_folder.h"
 
 using namespace croton;
@@ -13,7 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-const std::string kFolder = CROTON_TEST_DATA "/npy/";
+const std::string kFolder = test::data_folder() + "/npy/";
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
