@@ -198,24 +198,6 @@ EMULATOR_API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice dev
   return CUDA_SUCCESS;
 }
 
-EMULATOR_API CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  if (device < 0 || static_cast<std::size_t>(device) >= driver().devices.size()) {
-    return CUDA_ERROR_INVALID_DEVICE;
-  }
-  *pool = device_of(device).pool;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  if (!driver().alive(pool) || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
-  device_of(device).pool = pool;
-  return CUDA_SUCCESS;
-}
-
 EMULATOR_API CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
   const Call call(Call::initialised);
   if (call.error) return call.error;
@@ -326,16 +308,6 @@ EMULATOR_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDes
   return CUDA_SUCCESS;
 }
 
-EMULATOR_API CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool pool,
-                                         CUmemLocation* location) {
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  if (!driver().alive(pool) || !flags || !location) return CUDA_ERROR_INVALID_VALUE;
-  *flags = pool->devices >> location->id & 1 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                             : CU_MEM_ACCESS_FLAGS_PROT_NONE;
-  return CUDA_SUCCESS;
-}
-
 EMULATOR_API CUresult cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned flags) {
   const Call call(Call::context);
   return call.error ? call.error : host_allocate(pointer, bytes, flags);
@@ -357,87 +329,4 @@ EMULATOR_API CUresult cuMemFreeHost(void* pointer) {
   memory().pinned.erase(at);
   std::free(pointer);
   return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuMemHostRegister(void* pointer, std::size_t bytes, unsigned flags) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!pointer || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (const int code = injected_failure("host")) return static_cast<CUresult>(code);
-  const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
-  for (const auto& [at, other] : memory().pinned) {
-    if (begin < other.end && at < begin + bytes) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  }
-  memory().pinned[begin] = {begin, begin + bytes, flags, true};
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuMemHostUnregister(void* pointer) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  const auto at = memory().pinned.find(reinterpret_cast<std::uintptr_t>(pointer));
-  if (at == memory().pinned.end() || !at->second.registered) {
-    return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-  }
-  finish_all();
-  memory().pinned.erase(at);
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuMemHostGetDevicePointer(CUdeviceptr* device, void* pointer, unsigned) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (!device || !memory().find_pinned(address, 1)) return CUDA_ERROR_INVALID_VALUE;
-  *device = address;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuMemHostGetFlags(unsigned* flags, void* pointer) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  const Pinned* found = memory().find_pinned(reinterpret_cast<std::uintptr_t>(pointer), 1);
-  if (!flags || !found) return CUDA_ERROR_INVALID_VALUE;
-  *flags = found->flags;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuMemGetAddressRange(CUdeviceptr* base, std::size_t* bytes,
-                                           CUdeviceptr pointer) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  const std::uint32_t id = memory().is_device(pointer) ? memory().nearest(pointer) : 0;
-  if (!id || !memory().info(id).live || pointer >= memory().range(id).end) {
-    return CUDA_ERROR_NOT_FOUND;
-  }
-  if (base) *base = memory().range(id).begin;
-  if (bytes) *bytes = memory().range(id).end - memory().range(id).begin;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute,
-                                            CUdeviceptr pointer) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!data) return CUDA_ERROR_INVALID_VALUE;
-  const std::uint32_t id = memory().is_device(pointer) ? memory().nearest(pointer) : 0;
-  const bool device = id && memory().info(id).live && pointer < memory().range(id).end;
-  if (!device && !memory().find_pinned(pointer, 1)) return CUDA_ERROR_INVALID_VALUE;
-  switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      *static_cast<unsigned*>(data) = device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-      return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      *static_cast<int*>(data) = device ? memory().info(id).device : current_context()->device;
-      return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-      return *static_cast<CUdeviceptr*>(data) = pointer, CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      if (device) return CUDA_ERROR_INVALID_VALUE;
-      return *static_cast<CUdeviceptr*>(data) = pointer, CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      return *static_cast<int*>(data) = 0, CUDA_SUCCESS;
-    default:
-      return CUDA_ERROR_NOT_SUPPORTED;
-  }
 }

@@ -13,15 +13,6 @@ Device* find_device(CUdevice device) {
   return known ? &all[static_cast<std::size_t>(device)] : nullptr;
 }
 
-void destroy(CUcontext context) {
-  finish_context(context);
-  Driver& d = driver();
-  for (CUstream stream : context->streams) d.handles.erase(stream);
-  d.handles.erase(context);
-  std::erase(d.contexts, context);
-  for (CUcontext other : d.contexts) other->peers.erase(context);
-}
-
 // After a change of peers: who may use the memory of a device.
 void update_access(int owner) {
   memory().set_devices(owner, false, nullptr, devices_with_access(owner));
@@ -56,57 +47,6 @@ EMULATOR_API CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
   return CUDA_SUCCESS;
 }
 
-EMULATOR_API CUresult cuDevicePrimaryCtxReset(CUdevice device) {
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  return find_device(device) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_DEVICE;
-}
-
-EMULATOR_API CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) {
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  Device* d = find_device(device);
-  if (!d) return CUDA_ERROR_INVALID_DEVICE;
-  if (d->primary) d->primary->flags = flags;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  Device* d = find_device(device);
-  if (!d) return CUDA_ERROR_INVALID_DEVICE;
-  if (flags) *flags = d->primary ? d->primary->flags : 0;
-  if (active) *active = d->primary && d->primary->references > 0;
-  return CUDA_SUCCESS;
-}
-
-#if CUDA_VERSION >= 13000
-EMULATOR_API CUresult cuCtxCreate(CUcontext* context, CUctxCreateParams*, unsigned flags,
-                                  CUdevice device) {
-#else
-EMULATOR_API CUresult cuCtxCreate(CUcontext* context, unsigned flags, CUdevice device) {
-#endif
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  if (!context) return CUDA_ERROR_INVALID_VALUE;
-  if (!find_device(device)) return CUDA_ERROR_INVALID_DEVICE;
-  if (const int code = injected_failure("context")) return static_cast<CUresult>(code);
-  *context = make_context(device, flags);
-  context_stack().push_back(*context);
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuCtxDestroy(CUcontext context) {
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  if (!driver().alive(context) || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
-  destroy(context);
-  auto& stack = context_stack();
-  if (!stack.empty() && stack.back() == context) stack.pop_back();
-  return CUDA_SUCCESS;
-}
-
 EMULATOR_API CUresult cuCtxPushCurrent(CUcontext context) {
   const Call call(Call::initialised);
   if (call.error) return call.error;
@@ -134,54 +74,6 @@ EMULATOR_API CUresult cuCtxSetCurrent(CUcontext context) {
   return CUDA_SUCCESS;
 }
 
-EMULATOR_API CUresult cuCtxGetCurrent(CUcontext* context) {
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  if (!context) return CUDA_ERROR_INVALID_VALUE;
-  *context = current_context();
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuCtxGetDevice(CUdevice* device) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!device) return CUDA_ERROR_INVALID_VALUE;
-  *device = current_context()->device;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuCtxGetFlags(unsigned* flags) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!flags) return CUDA_ERROR_INVALID_VALUE;
-  *flags = current_context()->flags;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuCtxGetApiVersion(CUcontext, unsigned* version) {
-  if (!version) return CUDA_ERROR_INVALID_VALUE;
-  *version = 3020;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (least) *least = 0;
-  if (greatest) *greatest = -5;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuCtxSetLimit(CUlimit, std::size_t) { return Call(Call::context).error; }
-
-EMULATOR_API CUresult cuCtxGetLimit(std::size_t* value, CUlimit limit) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!value) return CUDA_ERROR_INVALID_VALUE;
-  *value = limit == CU_LIMIT_STACK_SIZE ? 1024 : 1 << 20;
-  return CUDA_SUCCESS;
-}
-
 EMULATOR_API CUresult cuCtxSynchronize() {
   const Call call(Call::context);
   if (call.error) return call.error;
@@ -200,17 +92,6 @@ EMULATOR_API CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice 
   return CUDA_SUCCESS;
 }
 
-EMULATOR_API CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute,
-                                              CUdevice device, CUdevice peer) {
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  if (!value) return CUDA_ERROR_INVALID_VALUE;
-  if (!find_device(device) || !find_device(peer) || device == peer)
-    return CUDA_ERROR_INVALID_DEVICE;
-  *value = settings().peers && attribute != CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK;
-  return CUDA_SUCCESS;
-}
-
 EMULATOR_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   const Call call(Call::context);
   if (call.error) return call.error;
@@ -221,14 +102,6 @@ EMULATOR_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
     return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
   }
   if (!context->peers.insert(peer).second) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-  update_access(peer->device);
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuCtxDisablePeerAccess(CUcontext peer) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!current_context()->peers.erase(peer)) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
   update_access(peer->device);
   return CUDA_SUCCESS;
 }

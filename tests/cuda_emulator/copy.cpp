@@ -137,29 +137,6 @@ CUresult fill(CUstream handle, CUdeviceptr to, T value, std::size_t count, const
   return submit(stream, {"fill", api, {{to, bytes, true}}, run});
 }
 
-CUresult copy_2d(const CUDA_MEMCPY2D* p, CUstream stream, bool asynchronous, const char* api) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!p || p->srcMemoryType == CU_MEMORYTYPE_ARRAY || p->dstMemoryType == CU_MEMORYTYPE_ARRAY) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  const bool from_host = p->srcMemoryType == CU_MEMORYTYPE_HOST;
-  const bool to_host = p->dstMemoryType == CU_MEMORYTYPE_HOST;
-  const std::size_t from_pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
-  const std::size_t to_pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
-  if (from_pitch < p->WidthInBytes || to_pitch < p->WidthInBytes) return CUDA_ERROR_INVALID_VALUE;
-  const std::uintptr_t from =
-      (from_host ? at(p->srcHost) : p->srcDevice) + p->srcY * from_pitch + p->srcXInBytes;
-  const std::uintptr_t to =
-      (to_host ? at(p->dstHost) : p->dstDevice) + p->dstY * to_pitch + p->dstXInBytes;
-  const Copy c{{to, to_host ? Side::host : Side::device, -1},
-               {from, from_host ? Side::host : Side::device, -1},
-               p->WidthInBytes,
-               asynchronous,
-               api};
-  return copy(stream, c, {p->Height, to_pitch, from_pitch});
-}
-
 CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                    std::size_t bytes, CUstream stream, bool asynchronous, const char* api) {
   const Call call(Call::context);
@@ -197,9 +174,6 @@ EMULATOR_API CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, std::size_t bytes
 EMULATOR_API CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
   return copy_sides(nullptr, to, Side::device, from, Side::device, bytes, true, "cuMemcpyDtoD");
 }
-EMULATOR_API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
-  return copy_sides(nullptr, to, Side::any, from, Side::any, bytes, false, "cuMemcpy");
-}
 EMULATOR_API CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes,
                                         CUstream stream) {
   return copy_sides(stream, to, Side::device, at(from), Side::host, bytes, true,
@@ -214,10 +188,6 @@ EMULATOR_API CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::s
                                         CUstream stream) {
   return copy_sides(stream, to, Side::device, from, Side::device, bytes, true, "cuMemcpyDtoDAsync");
 }
-EMULATOR_API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
-                                    CUstream stream) {
-  return copy_sides(stream, to, Side::any, from, Side::any, bytes, true, "cuMemcpyAsync");
-}
 EMULATOR_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                                    CUcontext from_context, std::size_t bytes) {
   return copy_peer(to, to_context, from, from_context, bytes, nullptr, false, "cuMemcpyPeer");
@@ -227,20 +197,8 @@ EMULATOR_API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CU
                                         CUstream stream) {
   return copy_peer(to, to_context, from, from_context, bytes, stream, true, "cuMemcpyPeerAsync");
 }
-EMULATOR_API CUresult cuMemcpy2D(const CUDA_MEMCPY2D* parameters) {
-  return copy_2d(parameters, nullptr, false, "cuMemcpy2D");
-}
-EMULATOR_API CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* parameters) {
-  return copy_2d(parameters, nullptr, false, "cuMemcpy2DUnaligned");
-}
-EMULATOR_API CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* parameters, CUstream stream) {
-  return copy_2d(parameters, stream, true, "cuMemcpy2DAsync");
-}
 EMULATOR_API CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, std::size_t count) {
   return fill(nullptr, to, value, count, "cuMemsetD8");
-}
-EMULATOR_API CUresult cuMemsetD16(CUdeviceptr to, unsigned short value, std::size_t count) {
-  return fill(nullptr, to, value, count, "cuMemsetD16");
 }
 EMULATOR_API CUresult cuMemsetD32(CUdeviceptr to, unsigned value, std::size_t count) {
   return fill(nullptr, to, value, count, "cuMemsetD32");
@@ -248,12 +206,4 @@ EMULATOR_API CUresult cuMemsetD32(CUdeviceptr to, unsigned value, std::size_t co
 EMULATOR_API CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count,
                                       CUstream stream) {
   return fill(stream, to, value, count, "cuMemsetD8Async");
-}
-EMULATOR_API CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, std::size_t count,
-                                       CUstream stream) {
-  return fill(stream, to, value, count, "cuMemsetD16Async");
-}
-EMULATOR_API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count,
-                                       CUstream stream) {
-  return fill(stream, to, value, count, "cuMemsetD32Async");
 }

@@ -218,8 +218,6 @@ const LtObject* emulator::lt_object(const void* handle, LtKind kind) {
 }
 
 EMULATOR_API std::size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
-EMULATOR_API std::size_t cublasLtGetCudartVersion() { return CUDA_VERSION; }
-
 EMULATOR_API const char* cublasLtGetStatusName(cublasStatus_t status) {
   switch (status) {
     case CUBLAS_STATUS_SUCCESS:
@@ -295,13 +293,6 @@ EMULATOR_API cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t 
   return set(description, LtKind::description, attribute, value, size);
 }
 
-EMULATOR_API cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t description,
-                                                           cublasLtMatmulDescAttributes_t attribute,
-                                                           void* value, std::size_t size,
-                                                           std::size_t* written) {
-  return get(description, LtKind::description, attribute, value, size, written);
-}
-
 EMULATOR_API cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout,
                                                        cudaDataType type, std::uint64_t rows,
                                                        std::uint64_t columns,
@@ -332,12 +323,6 @@ EMULATOR_API cublasStatus_t cublasLtMatrixLayoutSetAttribute(
   return set(layout, LtKind::layout, attribute, value, size);
 }
 
-EMULATOR_API cublasStatus_t cublasLtMatrixLayoutGetAttribute(
-    cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, void* value,
-    std::size_t size, std::size_t* written) {
-  return get(layout, LtKind::layout, attribute, value, size, written);
-}
-
 EMULATOR_API cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
   if (!preference) return CUBLAS_STATUS_INVALID_VALUE;
   void* judged = nullptr;
@@ -358,12 +343,6 @@ EMULATOR_API cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
     cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
     const void* value, std::size_t size) {
   return set(preference, LtKind::preference, attribute, value, size);
-}
-
-EMULATOR_API cublasStatus_t cublasLtMatmulPreferenceGetAttribute(
-    cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
-    void* value, std::size_t size, std::size_t* written) {
-  return get(preference, LtKind::preference, attribute, value, size, written);
 }
 
 EMULATOR_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(

@@ -267,16 +267,6 @@ EMULATOR_API CUresult cuDeviceGetName(char* name, int size, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
-EMULATOR_API CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  if (!uuid) return CUDA_ERROR_INVALID_VALUE;
-  if (!known(device)) return CUDA_ERROR_INVALID_DEVICE;
-  std::memcpy(uuid->bytes, "croton-emulator", 16);
-  uuid->bytes[15] = static_cast<char>(driver().devices[static_cast<std::size_t>(device)].physical);
-  return CUDA_SUCCESS;
-}
-
 EMULATOR_API CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
   const Call call(Call::initialised);
   if (call.error) return call.error;

@@ -105,33 +105,6 @@ EMULATOR_API CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
   return CUDA_SUCCESS;
 }
 
-EMULATOR_API CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  CUstream stream = find_stream(handle);
-  if (!stream || !status) return CUDA_ERROR_INVALID_HANDLE;
-  *status = !stream->capture         ? CU_STREAM_CAPTURE_STATUS_NONE
-            : stream->capture->valid ? CU_STREAM_CAPTURE_STATUS_ACTIVE
-                                     : CU_STREAM_CAPTURE_STATUS_INVALIDATED;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  thread_local CUstreamCaptureMode own = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  if (!mode) return CUDA_ERROR_INVALID_VALUE;
-  std::swap(own, *mode);
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuGraphCreate(CUgraph* graph, unsigned) {
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  if (!graph) return CUDA_ERROR_INVALID_VALUE;
-  *graph = new CUgraph_st;
-  driver().handles.insert(*graph);
-  return CUDA_SUCCESS;
-}
-
 EMULATOR_API CUresult cuGraphDestroy(CUgraph graph) {
   const Call call(Call::initialised);
   if (call.error) return call.error;
@@ -156,15 +129,6 @@ EMULATOR_API CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph gra
                                                   unsigned long long) {
   const Call call(Call::initialised);
   if (call.error) return call.error;
-  return instantiate(exec, graph);
-}
-
-EMULATOR_API CUresult cuGraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph,
-                                                   CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  const Call call(Call::initialised);
-  if (call.error) return call.error;
-  if (!parameters) return CUDA_ERROR_INVALID_VALUE;
-  parameters->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
   return instantiate(exec, graph);
 }
 
@@ -204,12 +168,6 @@ EMULATOR_API CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph,
   old = graph->nodes;
   if (info) *info = {CU_GRAPH_EXEC_UPDATE_SUCCESS, nullptr, nullptr};
   return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuGraphUpload(CUgraphExec exec, CUstream) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  return driver().alive(exec) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 // Each branch of the graph orders its own work; branches are ordered by edges alone.

@@ -178,22 +178,6 @@ EMULATOR_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsig
                 parameters, extra);
 }
 
-EMULATOR_API CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction function,
-                                       void** parameters, void** extra) {
-  if (!c) return CUDA_ERROR_INVALID_VALUE;
-  for (unsigned i = 0; i < c->numAttrs; ++i) {
-    if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && c->attrs[i].value.cooperative) {
-      return fail(CUDA_ERROR_NOT_SUPPORTED,
-                  "cuLaunchKernelEx: cooperative launches are not emulated");
-    }
-  }
-  return launch({function,
-                 {c->gridDimX, c->gridDimY, c->gridDimZ},
-                 {c->blockDimX, c->blockDimY, c->blockDimZ},
-                 c->sharedMemBytes},
-                c->hStream, parameters, extra);
-}
-
 EMULATOR_API CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute,
                                          CUfunction function) {
   const Call call(Call::context);
@@ -244,45 +228,6 @@ EMULATOR_API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribu
   return CUDA_SUCCESS;
 }
 
-EMULATOR_API CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  return driver().alive(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-EMULATOR_API CUresult cuFuncGetModule(CUmodule* module, CUfunction function) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!driver().alive(function)) return CUDA_ERROR_INVALID_HANDLE;
-  *module = function->module;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuFuncGetName(const char** name, CUfunction function) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!driver().alive(function)) return CUDA_ERROR_INVALID_HANDLE;
-  *name = function->name.c_str();
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuFuncGetParamInfo(CUfunction function, std::size_t index,
-                                         std::size_t* offset, std::size_t* size) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!driver().alive(function)) return CUDA_ERROR_INVALID_HANDLE;
-  const Kernel& kernel = *function->kernel;
-  if (index >= kernel.parameter_count) return CUDA_ERROR_INVALID_VALUE;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i <= index; ++i) {
-    const Parameter& p = kernel.parameters[i];
-    at = (at + p.alignment - 1) / p.alignment * p.alignment + (i < index ? p.size : 0);
-  }
-  if (offset) *offset = at;
-  if (size) *size = kernel.parameters[index].size;
-  return CUDA_SUCCESS;
-}
-
 EMULATOR_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function,
                                                                   int threads,
                                                                   std::size_t dynamic) {
@@ -292,30 +237,4 @@ EMULATOR_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, C
   if (!blocks || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
   *blocks = blocks_per_multiprocessor(function, threads, dynamic);
   return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    int* blocks, CUfunction function, int threads, std::size_t dynamic, unsigned) {
-  return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, dynamic);
-}
-
-EMULATOR_API CUresult cuOccupancyMaxPotentialBlockSize(int* blocks, int* threads,
-                                                       CUfunction function,
-                                                       CUoccupancyB2DSize dynamic_of,
-                                                       std::size_t dynamic, int limit) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!driver().alive(function)) return CUDA_ERROR_INVALID_HANDLE;
-  if (!blocks || !threads) return CUDA_ERROR_INVALID_VALUE;
-  int best = 0;
-  for (int t = most_threads(function) / 32 * 32; t > 0; t -= 32) {
-    if (limit > 0 && t > limit) continue;
-    const int resident =
-        blocks_per_multiprocessor(function, t, dynamic_of ? dynamic_of(t) : dynamic);
-    if (resident * t <= best) continue;
-    best = resident * t;
-    *threads = t;
-    *blocks = resident * settings().multiprocessors;
-  }
-  return best ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

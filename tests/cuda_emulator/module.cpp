@@ -156,12 +156,6 @@ EMULATOR_API CUresult cuModuleUnload(CUmodule module) {
   return CUDA_SUCCESS;
 }
 
-EMULATOR_API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
-  if (!mode) return CUDA_ERROR_INVALID_VALUE;
-  *mode = CU_MODULE_EAGER_LOADING;
-  return CUDA_SUCCESS;
-}
-
 EMULATOR_API CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   const Call call(Call::context);
   if (call.error) return call.error;
@@ -171,14 +165,6 @@ EMULATOR_API CUresult cuModuleGetFunction(CUfunction* function, CUmodule module,
     if (candidate->name == name) return *function = candidate.get(), CUDA_SUCCESS;
   }
   return CUDA_ERROR_NOT_FOUND;
-}
-
-EMULATOR_API CUresult cuModuleGetFunctionCount(unsigned* count, CUmodule module) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!driver().alive(module)) return CUDA_ERROR_INVALID_HANDLE;
-  *count = static_cast<unsigned>(module->functions.size());
-  return CUDA_SUCCESS;
 }
 
 EMULATOR_API CUresult cuModuleGetGlobal(CUdeviceptr* pointer, std::size_t* bytes, CUmodule module,

@@ -252,8 +252,6 @@ EMULATOR_API const char* ncclGetErrorString(ncclResult_t result) {
   }
 }
 
-EMULATOR_API const char* ncclGetLastError(ncclComm_t) { return last_error.c_str(); }
-
 EMULATOR_API ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank) {
   static const bool announced = (announce("libnccl"), true);
   if (!announced || !comm || size < 1 || rank < 0 || rank >= size) return ncclInvalidArgument;
@@ -264,47 +262,12 @@ EMULATOR_API ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqu
   return ncclSuccess;
 }
 
-EMULATOR_API ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
-                                                 int rank, ncclConfig_t*) {
-  return ncclCommInitRank(comm, size, id, rank);
-}
-
-EMULATOR_API ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-  return comm ? ncclSuccess : ncclInvalidArgument;
-}
-
 EMULATOR_API ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   if (!comm) return ncclInvalidArgument;
   const std::lock_guard lock(state().mutex);
   comm->clique->ranks[static_cast<std::size_t>(comm->rank)] = nullptr;
   comm->clique = nullptr;
   delete comm;
-  return ncclSuccess;
-}
-
-EMULATOR_API ncclResult_t ncclCommAbort(ncclComm_t comm) { return ncclCommDestroy(comm); }
-
-EMULATOR_API ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
-  if (!comm || !error) return ncclInvalidArgument;
-  *error = comm->error;
-  return ncclSuccess;
-}
-
-EMULATOR_API ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
-  if (!comm || !count) return ncclInvalidArgument;
-  *count = comm->clique->size;
-  return ncclSuccess;
-}
-
-EMULATOR_API ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device) {
-  if (!comm || !device) return ncclInvalidArgument;
-  *device = comm->device;
-  return ncclSuccess;
-}
-
-EMULATOR_API ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
-  if (!comm || !rank) return ncclInvalidArgument;
-  *rank = comm->rank;
   return ncclSuccess;
 }
 
@@ -341,11 +304,6 @@ EMULATOR_API ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t 
                                         ncclDataType_t type, int root, ncclComm_t comm,
                                         cudaStream_t stream) {
   return call(Collective::broadcast, from, to, count, type, ncclSum, root, comm, stream);
-}
-
-EMULATOR_API ncclResult_t ncclBcast(void* buffer, std::size_t count, ncclDataType_t type, int root,
-                                    ncclComm_t comm, cudaStream_t stream) {
-  return call(Collective::broadcast, buffer, buffer, count, type, ncclSum, root, comm, stream);
 }
 
 EMULATOR_API ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count,

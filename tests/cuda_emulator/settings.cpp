@@ -13,6 +13,8 @@
 #include <map>
 #include <mutex>
 
+#include "tests/cuda_emulator/report.h"
+
 namespace emulator {
 namespace {
 
@@ -98,7 +100,7 @@ void read_capabilities(Settings& s) {
 
 bool can_fail(const std::string& kind, int devices) {
   for (int i = 0; i < devices; ++i) {
-    if (kind == "device" + std::to_string(i)) return true;
+    if (kind == format("device%d", i)) return true;
   }
   return std::find(std::begin(kFailures), std::end(kFailures), kind) != std::end(kFailures);
 }

@@ -76,33 +76,6 @@ EMULATOR_API CUresult cuStreamDestroy(CUstream stream) {
   return CUDA_SUCCESS;
 }
 
-EMULATOR_API CUresult cuStreamGetFlags(CUstream handle, unsigned* flags) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  CUstream stream = find_stream(handle);
-  if (!stream) return CUDA_ERROR_INVALID_HANDLE;
-  *flags = stream->flags;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuStreamGetPriority(CUstream handle, int* priority) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  CUstream stream = find_stream(handle);
-  if (!stream) return CUDA_ERROR_INVALID_HANDLE;
-  *priority = stream->priority;
-  return CUDA_SUCCESS;
-}
-
-EMULATOR_API CUresult cuStreamGetCtx(CUstream handle, CUcontext* context) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  CUstream stream = find_stream(handle);
-  if (!stream) return CUDA_ERROR_INVALID_HANDLE;
-  *context = stream->context;
-  return CUDA_SUCCESS;
-}
-
 EMULATOR_API CUresult cuStreamSynchronize(CUstream handle) {
   const Call call(Call::context);
   if (call.error) return call.error;
@@ -146,20 +119,6 @@ EMULATOR_API CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned
   stream->clock.join(event->clock);
   if (event->node) stream->waits.push_back(event->node);
   return CUDA_SUCCESS;
-}
-
-// Host functions run where the work of the stream runs; they may not call the driver.
-EMULATOR_API CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  CUstream stream = find_stream(handle);
-  if (!stream) return CUDA_ERROR_INVALID_HANDLE;
-  if (!function) return CUDA_ERROR_INVALID_VALUE;
-  const auto run = [function, data](Node&) {
-    function(data);
-    return CUDA_SUCCESS;
-  };
-  return submit(stream, {"host function", "cuLaunchHostFunc", {}, run});
 }
 
 EMULATOR_API CUresult cuEventCreate(CUevent* event, unsigned flags) {
@@ -208,10 +167,6 @@ EMULATOR_API CUresult cuEventRecord(CUevent event, CUstream handle) {
   return CUDA_SUCCESS;
 }
 
-EMULATOR_API CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned) {
-  return cuEventRecord(event, stream);
-}
-
 EMULATOR_API CUresult cuEventSynchronize(CUevent event) {
   const Call call(Call::context);
   if (call.error) return call.error;
@@ -242,16 +197,4 @@ EMULATOR_API CUresult cuEventQuery(CUevent event) {
   }
   driver().host.join(event->clock);
   return event->context->error;
-}
-
-EMULATOR_API CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
-  const Call call(Call::context);
-  if (call.error) return call.error;
-  if (!driver().alive(start) || !driver().alive(end)) return CUDA_ERROR_INVALID_HANDLE;
-  const bool timed = !((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING);
-  if (!milliseconds || !timed || !start->recorded || !end->recorded)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (!start->node->done || !end->node->done) return CUDA_ERROR_NOT_READY;
-  *milliseconds = static_cast<float>(end->time - start->time);
-  return CUDA_SUCCESS;
 }
