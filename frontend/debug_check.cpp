@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "compiler/graph/op.h"
 #include "croton/error.h"
@@ -12,7 +13,11 @@
 namespace croton {
 
 DebugCheck::DebugCheck(std::shared_ptr<const RewriteTrace> trace, FunctionGraph graph)
-    : trace_(std::move(trace)), graph_(std::move(graph)) {}
+    : ForkAware(ForkLevel::executable), trace_(std::move(trace)), graph_(std::move(graph)) {}
+
+void DebugCheck::after_fork(bool child) noexcept {
+  if (child) new (&mutex_) std::mutex;
+}
 
 VariableMap<Array> DebugCheck::known_values(std::span<const Array> arguments) const {
   VariableMap<Array> known;

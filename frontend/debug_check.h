@@ -7,12 +7,13 @@
 
 #include "compiler/compile.h"
 #include "compiler/rewrite/trace.h"
+#include "runtime/fork.h"
 
 namespace croton {
 
 /// Mode DEBUG: the first call of a function checks, on its real arguments, what every rule and pass
 /// did to the graph, and then what the compiled code gives, against the references of the ops.
-class DebugCheck {
+class DebugCheck final : private ForkAware {
  public:
   /// `graph` is the function as the user wrote it, `trace` what became of it.
   DebugCheck(std::shared_ptr<const RewriteTrace> trace, FunctionGraph graph);
@@ -26,6 +27,10 @@ class DebugCheck {
            const std::function<void()>& call);
 
  private:
+  void before_fork() noexcept override {}
+  /// In a child the call that held the lock is gone.
+  void after_fork(bool child) noexcept override;
+
   VariableMap<Array> known_values(std::span<const Array> arguments) const;
   /// Whether somebody else gave a shared variable, that the function only reads, another value.
   bool has_changed(const VariableMap<Array>& known) const;

@@ -5,8 +5,8 @@ namespace croton {
 
 /// The order in which locks are taken: one of a later level may be taken while one of an earlier
 /// level is held, never the other way round, and never two of one level.
-enum class ForkLevel { executable, runtime, kernel_cache, context, pool };
-inline constexpr int kForkLevels = 5;
+enum class ForkLevel { executable, runtime, kernel_cache, context, device, pool, library, log };
+inline constexpr int kForkLevels = 8;
 
 /// Registers itself while it lives. Before a fork all are called, level by level, so that no other
 /// thread holds their locks; after it, in parent and child, in the opposite order.

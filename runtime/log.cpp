@@ -3,14 +3,37 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <mutex>
+
+#include "runtime/fork.h"
+
 namespace croton {
 namespace {
+
+/// Of the sink, which has none of its own: a fork waits for the line that is being written.
+class LogMutex final : private ForkAware {
+ public:
+  LogMutex() : ForkAware(ForkLevel::log) {}
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
+ private:
+  void before_fork() noexcept override { mutex_.lock(); }
+  void after_fork(bool) noexcept override { mutex_.unlock(); }
+
+  std::mutex mutex_;
+};
+
+LogMutex& log_mutex() {
+  static LogMutex* const mutex = new LogMutex;
+  return *mutex;
+}
 
 spdlog::logger& logger() {
   // Never destroyed: threads may log until the process ends. Not registered with spdlog, whose
   // default logger belongs to the program.
   static spdlog::logger* const instance = [] {
-    auto* made = new spdlog::logger("croton", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto* made = new spdlog::logger("croton", std::make_shared<spdlog::sinks::stderr_sink_st>());
     made->set_level(spdlog::level::warn);
     made->set_pattern("croton: %v");
     return made;
@@ -18,11 +41,17 @@ spdlog::logger& logger() {
   return *instance;
 }
 
+void log_line(spdlog::level::level_enum level, std::string_view head, std::string_view text) {
+  if (!logger().should_log(level)) return;
+  const std::lock_guard hold(log_mutex());
+  logger().log(level, "{}{}", head, text);
+}
+
 }  // namespace
 
-void log_warning(std::string_view text) { logger().warn("warning: {}", text); }
-void log_info(std::string_view text) { logger().info("{}", text); }
-void log_debug(std::string_view text) { logger().debug("{}", text); }
+void log_warning(std::string_view text) { log_line(spdlog::level::warn, "warning: ", text); }
+void log_info(std::string_view text) { log_line(spdlog::level::info, "", text); }
+void log_debug(std::string_view text) { log_line(spdlog::level::debug, "", text); }
 
 void set_log_level(int level) {
   logger().set_level(level >= 5 ? spdlog::level::off

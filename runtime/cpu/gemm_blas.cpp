@@ -7,14 +7,28 @@
 
 #include "croton/error.h"
 #include "runtime/cpu/gemm.h"
+#include "runtime/fork.h"
 #include "runtime/parallel.h"
 
 namespace croton::cpu {
 namespace {
 
-/// OpenBLAS keeps work areas for one team of threads.
-std::mutex& blas_mutex() {
-  static std::mutex* const mutex = new std::mutex;
+/// OpenBLAS keeps work areas for one team of threads. A fork waits for the product that uses them.
+class BlasMutex final : private ForkAware {
+ public:
+  BlasMutex() : ForkAware(ForkLevel::library) {}
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
+ private:
+  void before_fork() noexcept override { mutex_.lock(); }
+  void after_fork(bool) noexcept override { mutex_.unlock(); }
+
+  std::mutex mutex_;
+};
+
+BlasMutex& blas_mutex() {
+  static BlasMutex* const mutex = new BlasMutex;
   return *mutex;
 }
 
