@@ -18,6 +18,12 @@ thread_local std::vector<Config> config_scopes;
 
 DType float_x_now() { return build_settings().float_x; }
 
+// When the library is loaded: arrays may be made before anything else.
+[[maybe_unused]] const bool owns_float_x = [] {
+  set_default_float_source(&float_x_now);
+  return true;
+}();
+
 const Config& config_now() {
   return config_scopes.empty() ? process_config() : config_scopes.back();
 }
@@ -29,7 +35,6 @@ const Config& process_config() {
   static const Config* const config = [] {
     auto* read = new Config(Config::from_environment());
     set_log_level(static_cast<int>(read->log_level()));
-    set_default_float_source(&float_x_now);
     return read;
   }();
   return *config;

@@ -83,10 +83,8 @@ DType dtype_of_flag(FloatX flag) {
 }
 
 DType default_float() {
-  if (DType(*source)() = default_float_source.load(std::memory_order_acquire)) return source();
-  // Arrays may be made before anything else; when reading throws, the next use reads again.
-  static const DType dtype = dtype_of_flag(Config::from_environment().floatX());
-  return dtype;
+  DType (*source)() = default_float_source.load(std::memory_order_acquire);
+  return source ? source() : DType::float32;
 }
 
 void set_default_float_source(DType (*source)()) {
