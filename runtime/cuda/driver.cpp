@@ -122,11 +122,14 @@ void Driver::open() {
                                        report.path, missing, version_text(kOldest)));
   }
   pthread_atfork(nullptr, nullptr, note_fork);
+  // A fork while it starts is as bad as one later.
   initialised.store(true, std::memory_order_relaxed);
   Result result = symbols_.init(0);
   if (result == kSuccess) result = symbols_.device_count(&devices_);
   if (result == kSuccess && devices_ == 0) result = kNoDevice;
   if (result != kSuccess) {
+    // A child is told the same as this process.
+    initialised.store(false, std::memory_order_relaxed);
     devices_ = 0;
     library_.reject(why_not(result));
   }

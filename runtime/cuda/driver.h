@@ -1,6 +1,6 @@
 // The CUDA driver (libcuda.so.1), opened on first use. The few types, constants and prototypes that
-// are used stand here, so that no header of the toolkit is needed; a test compares them with
-// cuda.h where there is one.
+// are used stand here, so that no header of the toolkit is needed; a test compares the constants
+// and layouts with cuda.h where there is one.
 #pragma once
 
 #include <cstddef>
@@ -27,15 +27,10 @@ using MemoryPoolHandle = struct CUmemPoolHandle_st*;
 
 // CUresult.
 inline constexpr Result kSuccess = 0;
-inline constexpr Result kInvalidValue = 1;
 inline constexpr Result kOutOfMemory = 2;
-inline constexpr Result kNotInitialized = 3;
-inline constexpr Result kDeinitialized = 4;
 inline constexpr Result kStubLibrary = 34;
-inline constexpr Result kCallRequiresNewerDriver = 36;
 inline constexpr Result kDeviceUnavailable = 46;
 inline constexpr Result kNoDevice = 100;
-inline constexpr Result kInvalidDevice = 101;
 inline constexpr Result kInvalidImage = 200;
 inline constexpr Result kNoBinaryForGpu = 209;
 inline constexpr Result kEccUncorrectable = 214;
@@ -53,12 +48,10 @@ inline constexpr Result kHardwareStackError = 714;
 inline constexpr Result kLaunchFailed = 719;
 inline constexpr Result kTensorMemoryLeak = 721;
 inline constexpr Result kNotPermitted = 800;
-inline constexpr Result kNotSupported = 801;
 inline constexpr Result kSystemNotReady = 802;
 inline constexpr Result kSystemDriverMismatch = 803;
 inline constexpr Result kCompatNotSupported = 804;
 inline constexpr Result kExternalDevice = 911;
-inline constexpr Result kUnknown = 999;
 
 /// Whether the context of the device is beyond use after `result`.
 constexpr bool is_sticky(Result result) {
@@ -71,32 +64,24 @@ constexpr bool is_sticky(Result result) {
 /// CUdevice_attribute.
 enum class Attribute : int {
   max_threads_per_block = 1,
-  max_grid_x = 5,
   shared_bytes_per_block = 8,
   warp_size = 10,
   multiprocessors = 16,
-  compute_mode = 20,
   l2_bytes = 38,
-  threads_per_multiprocessor = 39,
   capability_major = 75,
   capability_minor = 76,
-  shared_bytes_per_multiprocessor = 81,
-  registers_per_multiprocessor = 82,
   shared_bytes_opt_in = 97,
   memory_pools = 115,
 };
 
 /// CUfunction_attribute.
 enum class FunctionAttribute : int {
-  max_threads = 0,
   shared_bytes = 1,
-  local_bytes = 3,
-  registers = 4,
   max_dynamic_shared_bytes = 8,
 };
 
 /// CUmemPool_attribute.
-enum class PoolAttribute : int { release_threshold = 4, used_bytes = 7 };
+enum class PoolAttribute : int { release_threshold = 4 };
 
 // Flags.
 inline constexpr unsigned kStreamNonBlocking = 1;

@@ -8,9 +8,8 @@
 
 namespace mine = croton::cuda;
 
+static_assert(mine::kSuccess == CUDA_SUCCESS);
 static_assert(mine::kOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
-static_assert(mine::kNotInitialized == CUDA_ERROR_NOT_INITIALIZED);
-static_assert(mine::kDeinitialized == CUDA_ERROR_DEINITIALIZED);
 static_assert(mine::kStubLibrary == CUDA_ERROR_STUB_LIBRARY);
 static_assert(mine::kDeviceUnavailable == CUDA_ERROR_DEVICE_UNAVAILABLE);
 static_assert(mine::kNoDevice == CUDA_ERROR_NO_DEVICE);
@@ -32,8 +31,17 @@ static_assert(mine::kLaunchFailed == CUDA_ERROR_LAUNCH_FAILED);
 static_assert(mine::kNotPermitted == CUDA_ERROR_NOT_PERMITTED);
 static_assert(mine::kSystemNotReady == CUDA_ERROR_SYSTEM_NOT_READY);
 static_assert(mine::kSystemDriverMismatch == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
+static_assert(mine::kCompatNotSupported == CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE);
 static_assert(mine::kExternalDevice == CUDA_ERROR_EXTERNAL_DEVICE);
 
+static_assert(int(mine::Attribute::max_threads_per_block) ==
+              CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+static_assert(int(mine::Attribute::shared_bytes_per_block) ==
+              CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+static_assert(int(mine::Attribute::warp_size) == CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+static_assert(int(mine::Attribute::capability_major) ==
+              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+static_assert(int(mine::FunctionAttribute::shared_bytes) == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 static_assert(int(mine::Attribute::multiprocessors) == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 static_assert(int(mine::Attribute::l2_bytes) == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
 static_assert(int(mine::Attribute::capability_minor) ==
@@ -72,6 +80,5 @@ static_assert(int(mine::LtPreferenceAttribute::reductions) ==
 static_assert(int(mine::LtPreferenceAttribute::alignment_d) ==
               CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 static_assert(mine::kLtEpilogueBias == CUBLASLT_EPILOGUE_BIAS &&
-              mine::kLtEpilogueRelu == CUBLASLT_EPILOGUE_RELU &&
               mine::kLtEpilogueNone == CUBLASLT_EPILOGUE_DEFAULT);
 #endif

@@ -28,7 +28,7 @@ struct CROTON_API DeviceName {
   bool operator==(const DeviceName&) const = default;
 };
 
-/// The canonical text: `cpu0`, `cuda1`, `null`, `rank2/cuda0`.
+/// The canonical text: `cpu0`, `cuda1`, `cuda@0000:3b:00.0`, `null`, `rank2/cuda0`.
 CROTON_API std::string to_string(const DeviceName& device);
 
 /// "0000:3b:00.0"
