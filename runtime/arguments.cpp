@@ -92,11 +92,17 @@ void check_argument(const BoundPlan& bound, std::size_t i, const Array& a) {
   check_shape(bound, i, a);
 }
 
-/// Brings an array from another device of the same backend, without the host in between.
-bool copied_across(Context& context, Array& a) {
+/// Views may begin anywhere.
+bool is_aligned(const ArrayImpl& impl) {
+  return reinterpret_cast<std::uintptr_t>(impl.data) % kDeviceAlignment == 0;
+}
+
+/// Brings an array from another place of the context, or from another device of the same backend,
+/// without the host in between.
+bool copied_there(Context& context, Array& a) {
   const ArrayImpl* impl = ArrayAccess::impl(a);
   auto* from = dynamic_cast<Context*>(impl->home);
-  if (from == nullptr || from == &context || !impl->contiguous) return false;
+  if (from == nullptr || !impl->contiguous) return false;
   const Device &here = context.device(), &there = from->device();
   if (there.host_memory() || here.target().backend != there.target().backend) return false;
   BlockRef block = context.pool().allocate(a.nbytes());
@@ -116,8 +122,10 @@ bool fits(const Array& argument, const ArgumentKey& key) {
   if (impl == nullptr || impl->dtype != key.dtype || !(impl->shape == key.shape)) return false;
   if (!key.anywhere) {
     if (!impl->contiguous) return false;
-    if (impl->home != key.home &&
-        !(key.host_memory && (impl->home == nullptr || impl->home->host_accessible()))) {
+    if (impl->home != key.home) {
+      const bool on_host = impl->home == nullptr || impl->home->host_accessible();
+      if (!key.host_memory || !on_host) return false;
+    } else if (key.home != nullptr && !key.host_memory && !is_aligned(*impl)) {
       return false;
     }
   }
@@ -155,8 +163,8 @@ void placed_arguments(const BoundPlan& bound, std::span<const Array> arguments, 
       if (on_host && impl->contiguous) continue;
       a = on_host ? a.contiguous() : a.to_host().contiguous();
     } else {
-      if (impl->home == context.array_home() && impl->contiguous) continue;
-      if (copied_across(context, a)) {
+      if (impl->home == context.array_home() && impl->contiguous && is_aligned(*impl)) continue;
+      if (copied_there(context, a)) {
         ++copied;
         continue;
       }

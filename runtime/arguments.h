@@ -14,8 +14,8 @@ bool fits(const Array& argument, const ArgumentKey& key);
 /// CallError, naming the input, unless count, dtypes, ranks and static sizes fit.
 void check_arguments(const BoundPlan& bound, std::span<const Array> arguments);
 
-/// The arguments, contiguous and in the memory where the plan wants them, then those that it wants
-/// in a second one. `copied` says how many had to be copied for that.
+/// The arguments, contiguous, aligned and in the memory where the plan wants them, then those that
+/// it wants in a second one. `copied` says how many had to be copied for that.
 void placed_arguments(const BoundPlan& bound, std::span<const Array> arguments, int& copied,
                       std::vector<Array>& placed);
 

@@ -68,14 +68,16 @@ void Context::copy_to_host(void* target, const void* source, std::size_t bytes) 
 }
 
 void Context::copy_from_host(void* target, const void* source, std::size_t bytes) {
-  if (!queue_->upload(target, source, bytes)) device_->upload(target, source, bytes);
+  queue_->upload(target, source, bytes);
 }
 
 void Context::post(Job* job) {
   const std::lock_guard start(worker_mutex_);
   if (!worker_) {
-    worker_ = std::make_unique<Worker>();
-    worker_->thread = std::thread([w = worker_.get()] { w->loop(); });
+    // The system may have no thread to give: then there is no worker either.
+    auto worker = std::make_unique<Worker>();
+    worker->thread = std::thread([w = worker.get()] { w->loop(); });
+    worker_ = std::move(worker);
   }
   {
     const std::lock_guard hold(worker_->mutex);

@@ -48,7 +48,8 @@ class Context final : public ArrayHome, private ForkAware {
   ArrayHome* array_home() { return host_ ? nullptr : this; }
   bool is_host() const { return host_; }
 
-  /// Copies host memory to `target`, memory of this context; returns when done.
+  /// Copies host memory to `target`, memory of this context. The source may change on
+  /// return; work queued later sees the copy.
   void copy_from_host(void* target, const void* source, std::size_t bytes);
 
   /// Held while a run of steps uses the queue of a device that is not immediate.

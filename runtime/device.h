@@ -12,11 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/fork.h"
 #include "runtime/library.h"
 #include "runtime/target.h"
 
 namespace croton {
 
+class KernelCache;
 class Pool;
 
 /// A kernel of a loaded module: an address on a CPU, a function handle on a GPU.
@@ -29,6 +31,10 @@ class Module {
   /// nullptr when the module has no kernel of that name.
   virtual KernelHandle kernel(const std::string& name) const = 0;
 };
+
+/// What kernels of devices whose memory the host cannot read expect of addresses: their widest
+/// access reads that many bytes at once. Memory from pools is aligned better.
+inline constexpr std::size_t kDeviceAlignment = 16;
 
 /// One launch: runs blocks 0 <= b < blocks.
 struct Launch {
@@ -97,20 +103,22 @@ class Queue {
   virtual void drain() noexcept {}
 
   /// Copies memory of the host to memory of this queue's device; work queued later sees it. The
-  /// source may change on return. Any thread may call it at any time. Gives false where the queue
-  /// has no way of its own: Device::upload does it.
-  virtual bool upload(void* target, const void* source, std::size_t bytes) {
-    (void)target, (void)source, (void)bytes;
-    return false;
-  }
+  /// source may change on return. Any thread may call it at any time: another one may be waiting
+  /// for this copy while it uses the queue.
+  virtual void upload(void* target, const void* source, std::size_t bytes) = 0;
 
-  /// Records what `steps` launches and calls instead of running it; nullptr where that cannot be.
+  /// Records what `steps` launches and calls instead of running it; nullptr where that cannot be,
+  /// which it says in the log.
   virtual std::unique_ptr<Recording> capture(const std::function<void()>& steps) {
     (void)steps;
     return nullptr;
   }
   virtual bool captures() const { return false; }
-  virtual void replay(const Recording& recording) { (void)recording; }
+  /// Queues it, or gives false where it cannot be launched: nothing is queued then.
+  virtual bool replay(const Recording& recording) {
+    (void)recording;
+    return false;
+  }
 };
 
 /// One run of steps on a queue.
@@ -125,8 +133,9 @@ class QueueUse {
   Queue& queue_;
 };
 
-class Device {
+class Device : private ForkAware {
  public:
+  Device() : ForkAware(ForkLevel::device) {}
   virtual ~Device();
 
   /// "cpu0", "cuda1", "null"
@@ -150,9 +159,6 @@ class Device {
   /// Memory aligned to 64 bytes (256 on a GPU); nullptr when there is none left.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory, std::size_t bytes) noexcept = 0;
-  /// Copies from the host, apart from all queues, and returns when done. Any thread may call it at
-  /// any time: another thread may be waiting for this copy while it holds a queue.
-  virtual void upload(void* target, const void* source, std::size_t bytes) = 0;
   /// Gives back what is kept for reuse below the level of pools.
   virtual void trim() noexcept {}
 
@@ -178,10 +184,18 @@ class Device {
   /// The library function called `name`; nullptr when this device has none.
   virtual const LibraryFunction* library(std::string_view name) const = 0;
 
+  /// Where library functions find the kernels that they bring along. Whoever opens the device says
+  /// so, and keeps it as long as functions are prepared.
+  void set_kernel_cache(KernelCache* cache) { kernel_cache_ = cache; }
+
  protected:
   const std::atomic<bool>* failed_ = nullptr;
+  KernelCache* kernel_cache_ = nullptr;
 
  private:
+  void before_fork() noexcept override { pools_mutex_.lock(); }
+  void after_fork(bool) noexcept override { pools_mutex_.unlock(); }
+
   std::mutex pools_mutex_;
   std::vector<Pool*> pools_;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "croton/error.h"
 #include "runtime/array_access.h"
@@ -81,13 +82,15 @@ Frame::Frame(const BoundPlan& the_bound, std::shared_ptr<Specialised> specialise
 Frame::~Frame() = default;
 
 void Frame::take_arenas() {
+  // All of them first: a context without memory leaves the table and what it was filled in for as
+  // they were.
+  for (std::size_t c = 0; c < arenas_.size(); ++c) {
+    if (plan.arena_bytes[c] == 0 || arenas_[c]) continue;
+    arenas_[c] = bound.contexts[c]->pool().allocate(static_cast<std::size_t>(plan.arena_bytes[c]));
+  }
   bool moved = false;
   for (std::size_t c = 0; c < arenas_.size(); ++c) {
-    if (plan.arena_bytes[c] == 0) continue;
-    if (!arenas_[c]) {
-      arenas_[c] =
-          bound.contexts[c]->pool().allocate(static_cast<std::size_t>(plan.arena_bytes[c]));
-    }
+    if (!arenas_[c]) continue;
     moved |= arenas_[c]->data != arena_at_[c];
     arena_at_[c] = arenas_[c]->data;
     if (plan.pretends) {
@@ -234,9 +237,11 @@ void Frame::run_replay(Replay& replay, Queue& queue) {
     memory.insert(memory.end(), operands, operands + slots);
     if (step.workspace >= 0) memory.push_back(table_[at(step.workspace)]);
   }
-  const bool replayed = replay.run(queue, memory, [&] {
+  const auto launch = [&] {
     for (const std::int32_t s : replay.steps()) run_step(at(s), queue);
-  });
+  };
+  // By reference: its captures would not fit into the std::function without asking for memory.
+  const bool replayed = replay.run(queue, memory, std::ref(launch));
   if (replayed) bound.replayed.fetch_add(1, std::memory_order_relaxed);
 }
 

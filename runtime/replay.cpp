@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "croton/error.h"
-
 namespace croton {
 
 bool Replay::run(Queue& queue, std::span<void* const> memory, const std::function<void()>& launch) {
@@ -31,14 +29,9 @@ bool Replay::run(Queue& queue, std::span<void* const> memory, const std::functio
     hopeless_ = known->recording == nullptr;
     if (hopeless_) return launch(), false;
   }
-  try {
-    queue.replay(*known->recording);
-    return true;
-  } catch (const DeviceError&) {
-    // Nothing was queued. A device that failed for good says so again.
-    hopeless_ = true;
-    kept_.clear();
-  }
+  if (queue.replay(*known->recording)) return true;
+  hopeless_ = true;
+  kept_.clear();
   launch();
   return false;
 }

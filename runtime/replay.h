@@ -36,7 +36,7 @@ class Replay {
   std::vector<std::int32_t> steps_;
   std::vector<Kept> kept_;
   std::uint64_t clock_ = 0;
-  bool hopeless_ = false;  ///< the backend cannot record them
+  bool hopeless_ = false;  ///< the backend cannot record or launch them, and said why
 };
 
 }  // namespace croton

@@ -132,6 +132,7 @@ std::shared_ptr<Device> Runtime::open_device(DeviceName name) {
   for (const DeviceBackend& backend : backends_) {
     if (backend.kind != name.kind) continue;
     std::shared_ptr<Device> device = backend.open(name.index, config_);
+    device->set_kernel_cache(kernel_cache_.get());
     devices_.emplace_back(name, device);
     return device;
   }

@@ -10,7 +10,7 @@ namespace croton {
 namespace {
 
 constexpr std::int64_t kHostAlignment = 64;
-constexpr std::int64_t kDeviceAlignment = 256;
+constexpr std::int64_t kGpuAlignment = 256;
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -157,7 +157,7 @@ void SlotMemory::lay_out(bool in_order, std::vector<Workspace>& workspaces) {
   }
   for (std::size_t c = 0; c < contexts_.size(); ++c) {
     const bool host = contexts_[c]->device().host_memory();
-    arena_bytes_[c] = croton::lay_out(items[c], host ? kHostAlignment : kDeviceAlignment);
+    arena_bytes_[c] = croton::lay_out(items[c], host ? kHostAlignment : kGpuAlignment);
   }
   for (std::size_t i = 0; i < plan_.slots.size(); ++i) {
     if (root_[i] != static_cast<std::int32_t>(i) ||

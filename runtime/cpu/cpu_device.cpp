@@ -75,6 +75,9 @@ class CpuQueue final : public Queue {
   void copy_to_host(void* target, const void* source, std::size_t bytes) override {
     std::memcpy(target, source, bytes);
   }
+  void upload(void* target, const void* source, std::size_t bytes) override {
+    std::memcpy(target, source, bytes);
+  }
   void zero(void* target, std::size_t bytes) override { std::memset(target, 0, bytes); }
 
  private:
@@ -112,9 +115,6 @@ class CpuDevice final : public Device {
     return static_cast<std::int64_t>(memory.freeram) * memory.mem_unit;
   }
 
-  void upload(void* target, const void* source, std::size_t bytes) override {
-    std::memcpy(target, source, bytes);
-  }
   std::unique_ptr<Queue> new_queue() override { return std::make_unique<CpuQueue>(threads_); }
 
   std::string compiler_identity() const override {

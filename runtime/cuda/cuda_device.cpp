@@ -14,6 +14,7 @@
 #include "runtime/cuda/more_libraries.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/cuda/queue.h"
+#include "runtime/kernel_cache.h"
 #include "runtime/log.h"
 
 namespace croton {
@@ -81,16 +82,9 @@ std::string GpuDevice::description() const {
 
 std::unique_ptr<Queue> GpuDevice::new_queue() { return std::make_unique<GpuQueue>(gpu_); }
 
-void GpuDevice::upload(void* target, const void* source, std::size_t bytes) {
-  const std::unique_ptr<Queue> queue = new_queue();
-  queue->upload(target, source, bytes);
-  const QueueUse use(*queue);
-  queue->synchronize();
-}
-
 std::string GpuDevice::compiler_identity() const {
-  return fmt::format("cuda, NVRTC {}, {}\n{}", compiler_.version(), compile_for_.text(),
-                     fmt::join(nvrtc_options(), " "));
+  return fmt::format("cuda, NVRTC {}, {}\n{} {}", compiler_.version(), compile_for_.text(),
+                     fmt::join(compiler_.quick_options(), " "), fmt::join(nvrtc_options(), " "));
 }
 
 std::string GpuDevice::compile(const std::string& text) {
@@ -134,10 +128,8 @@ std::shared_ptr<Module> GpuDevice::load(std::string_view object,
 
 std::shared_ptr<Module> GpuDevice::own_kernels(const std::string& text,
                                                const std::vector<std::string>& kernels) {
-  const std::lock_guard hold(own_mutex_);
-  std::shared_ptr<Module>& module = own_[text];
-  if (!module) module = load(compile(text), kernels);
-  return module;
+  internal_check(kernel_cache_ != nullptr, "a device in use has a cache of kernels");
+  return kernel_cache_->module(*this, text, kernels, {});
 }
 
 const LibraryFunction* GpuDevice::library(std::string_view function) const {

@@ -133,6 +133,8 @@ void Gpu::declare_dead(Result result, std::string_view what) {
 }
 
 std::string Gpu::failure() const {
+  // A thread that is not in this process may hold the lock.
+  if (forked_from_cuda()) return std::string(fork_reason());
   const std::lock_guard hold(failure_mutex_);
   return failure_;
 }

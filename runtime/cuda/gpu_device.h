@@ -1,8 +1,6 @@
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -26,7 +24,6 @@ class GpuDevice final : public Device {
 
   void* allocate(std::size_t bytes) override { return gpu_->allocate(bytes); }
   void release(void* memory, std::size_t bytes) noexcept override { gpu_->release(memory, bytes); }
-  void upload(void* target, const void* source, std::size_t bytes) override;
   void trim() noexcept override { gpu_->trim(); }
   std::int64_t free_bytes() const override { return gpu_->free_bytes(); }
   std::unique_ptr<Queue> new_queue() override;
@@ -37,7 +34,7 @@ class GpuDevice final : public Device {
                                const std::vector<std::string>& kernels) override;
   const LibraryFunction* library(std::string_view function) const override;
 
-  /// Kernels that library functions bring along, compiled once.
+  /// Kernels that library functions bring along, of the same cache as all others.
   std::shared_ptr<Module> own_kernels(const std::string& text,
                                       const std::vector<std::string>& kernels);
 
@@ -50,8 +47,6 @@ class GpuDevice final : public Device {
   const std::shared_ptr<Gpu> gpu_;
   const Nvrtc& compiler_;
   const NvrtcTarget compile_for_;
-  std::mutex own_mutex_;
-  std::map<std::string, std::shared_ptr<Module>> own_;
 };
 
 }  // namespace croton::cuda

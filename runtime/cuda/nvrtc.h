@@ -74,6 +74,10 @@ class Nvrtc {
   /// for the newest one it knows, for the driver to compile. DeviceError where it knows none.
   NvrtcTarget target_for(int capability) const;
 
+  /// What each compilation gets besides its options: this version can leave out the parts of CUDA
+  /// that no kernel uses, and more. Part of the key under which modules are cached.
+  std::span<const std::string_view> quick_options() const;
+
   /// Compiles a program. DeviceError where the library is missing or does not know the target;
   /// InternalError with the compiler's log and the numbered source where the text is wrong.
   NvrtcModule compile(const std::string& source, const std::string& name, NvrtcTarget target,
@@ -85,7 +89,7 @@ class Nvrtc {
   Library library_;
   NvrtcSymbols symbols_;
   std::vector<int> capabilities_;
-  bool quick_ = false;  // whether it can leave out the parts of CUDA that no kernel uses, and more
+  bool quick_ = false;  // whether there are quick_options
 };
 
 /// The NVRTC of the process, opened by the first call, with the places that the environment names.

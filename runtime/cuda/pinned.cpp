@@ -1,5 +1,7 @@
 #include "runtime/cuda/pinned.h"
 
+#include <memory>
+
 #include "croton/error.h"
 #include "runtime/cuda/gpu.h"
 
@@ -37,23 +39,29 @@ PinnedBlock* Pinned::take(std::size_t bytes) {
   const std::lock_guard hold(mutex_);
   const std::size_t size = kSmallest << c;
   if (PinnedBlock* block = reusable(c, total_ + size > kMost)) return block;
+  auto block = std::make_unique<PinnedBlock>();
+  // Giving it back asks for no memory.
+  free_[c].reserve(made_[c] + 1);
   void* memory = nullptr;
   gpu_.check(gpu_.api().host_allocate(&memory, size, kHostAllocPortable),
              "allocating pinned memory of the host");
-  auto block = new PinnedBlock{static_cast<std::byte*>(memory), size};
+  block->data = static_cast<std::byte*>(memory);
+  block->bytes = size;
   const Result made = gpu_.api().event_create(&block->last, kEventDisableTiming);
   if (made != kSuccess) {
     gpu_.api().host_free(memory);
-    delete block;
     gpu_.check(made, "making an event");
   }
+  ++made_[c];
   total_ += size;
-  return block;
+  return block.release();
 }
 
 void Pinned::give_after(PinnedBlock* block, StreamHandle stream) {
   const Result result = gpu_.api().event_record(block->last, stream);
   block->busy = result == kSuccess;
+  // Nobody else may have it while a copy uses it, and no event tells when that ends.
+  if (!block->busy) gpu_.api().stream_synchronize(stream);
   const std::lock_guard hold(mutex_);
   free_[class_of(block->bytes)].push_back(block);
   gpu_.check(result, "recording an event");
@@ -70,6 +78,7 @@ void Pinned::free(PinnedBlock* block) noexcept {
   gpu_.api().event_destroy(block->last);
   gpu_.api().host_free(block->data);
   total_ -= block->bytes;
+  --made_[class_of(block->bytes)];
   delete block;
 }
 

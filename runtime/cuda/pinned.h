@@ -35,7 +35,7 @@ class Pinned {
   /// At least `bytes`, which nobody uses. Blocks that a copy still reads are waited for rather than
   /// made anew once kMost bytes exist. OutOfMemory when the host has none.
   PinnedBlock* take(std::size_t bytes);
-  /// Back, to be used again when the work that `stream` holds so far is done.
+  /// Back, to be used again when the work that `stream` holds so far is done; also when it throws.
   void give_after(PinnedBlock* block, StreamHandle stream);
   /// Back, unused from now on.
   void give(PinnedBlock* block) noexcept;
@@ -54,6 +54,7 @@ class Pinned {
   Gpu& gpu_;
   std::mutex mutex_;
   std::array<std::vector<PinnedBlock*>, kClasses> free_;
+  std::array<std::size_t, kClasses> made_{};
   std::size_t total_ = 0;
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <limits>
+#include <utility>
 
 #include "croton/error.h"
 #include "runtime/free_list.h"
@@ -71,6 +73,8 @@ GpuQueue::GpuQueue(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {
 }
 
 GpuQueue::~GpuQueue() {
+  // In the child of a fork a thread that is not there may hold any lock.
+  if (forked_from_cuda()) return;
   for (const StreamHandle stream : {compute_, copy_in_, copy_out_}) gpu_->remove_stream(stream);
   if (!gpu_->alive() || api().push_context(gpu_->context()) != kSuccess) return;
   for (const StreamHandle stream : {compute_, copy_in_, copy_out_}) {
@@ -106,21 +110,57 @@ EventHandle GpuQueue::take_event() {
   }
   EventHandle event = nullptr;
   gpu_->check(api().event_create(&event, kEventDisableTiming), "making an event");
+  try {
+    // Giving it back asks for no memory.
+    const std::lock_guard hold(events_mutex_);
+    events_.reserve(events_made_ + 1);
+    ++events_made_;
+  } catch (...) {
+    api().event_destroy(event);
+    throw;
+  }
   return event;
 }
 
 void GpuQueue::give_event(EventHandle event) noexcept {
+  if (forked_from_cuda()) return;
   const std::lock_guard hold(events_mutex_);
   events_.push_back(event);
 }
 
+/// An event for a while. It may be recorded anew as soon as all who wait for it were told to. The
+/// context of its queue is current where it is made.
+class GpuQueue::LentEvent {
+ public:
+  explicit LentEvent(GpuQueue& queue) : queue_(queue), event_(queue.take_event()) {}
+  ~LentEvent() {
+    if (event_ != nullptr) queue_.give_event(event_);
+  }
+  LentEvent(const LentEvent&) = delete;
+  LentEvent& operator=(const LentEvent&) = delete;
+  operator EventHandle() const { return event_; }
+  /// It is somebody else's from here on.
+  void keep() { event_ = nullptr; }
+
+ private:
+  GpuQueue& queue_;
+  EventHandle event_;
+};
+
 /// Has `waiting` wait for the work that `behind` holds so far.
 void GpuQueue::fence(StreamHandle behind, StreamHandle waiting) {
-  const EventHandle event = take_event();
+  const LentEvent event(*this);
   Result result = api().event_record(event, behind);
   if (result == kSuccess) result = api().stream_wait_event(waiting, event, 0);
-  give_event(event);
   gpu_->check(result, "ordering two streams");
+}
+
+/// After a failure: nothing is under way in the stream any more, and memory that it used is free.
+void GpuQueue::settle(StreamHandle stream) noexcept {
+  if (!gpu_->alive() || api().push_context(gpu_->context()) != kSuccess) return;
+  api().stream_synchronize(stream);
+  ContextHandle popped = nullptr;
+  api().pop_context(&popped);
 }
 
 void GpuQueue::launch(const Launch& l) {
@@ -186,13 +226,13 @@ void GpuQueue::copy_to(Queue& queue, void* target, const void* source, std::size
     const Current current(*other.gpu_);
     work();
   };
-  EventHandle before = nullptr;
+  Result result = kSuccess;
   on_other([&] {
-    before = other.take_event();
+    const LentEvent before(other);
     other.gpu_->check(other.api().event_record(before, other.compute_), "recording an event");
+    const Current current(*gpu_);
+    result = api().stream_wait_event(compute_, before, 0);
   });
-  Result result = api().stream_wait_event(compute_, before, 0);
-  other.give_event(before);
   gpu_->check(result, "waiting for another GPU");
   fenced_ = false;
   result =
@@ -200,14 +240,19 @@ void GpuQueue::copy_to(Queue& queue, void* target, const void* source, std::size
            : api().copy_peer(device_pointer(target), other.gpu_->context(), device_pointer(source),
                              gpu_->context(), bytes, compute_);
   gpu_->check(result, "copying to another context");
-  const EventHandle after = take_event();
-  result = api().event_record(after, compute_);
-  if (result == kSuccess) {
-    on_other([&] { result = other.api().stream_wait_event(other.compute_, after, 0); });
+  try {
+    const LentEvent after(*this);
+    gpu_->check(api().event_record(after, compute_), "ordering two GPUs");
+    on_other([&] {
+      other.gpu_->check(other.api().stream_wait_event(other.compute_, after, 0),
+                        "ordering two GPUs");
+    });
     other.fenced_ = false;
+  } catch (...) {
+    // Nothing there waits for the copy, and the target may be given back.
+    settle(compute_);
+    throw;
   }
-  give_event(after);
-  gpu_->check(result, "ordering two GPUs");
 }
 
 /// Through pinned memory, piece by piece, where the GPUs do not see each other.
@@ -217,62 +262,89 @@ void GpuQueue::stage_to(GpuQueue& other, void* target, const void* source, std::
     const Current current(*other.gpu_);
     other.fence(other.compute_, other.copy_in_);
   }
-  for (std::size_t done = 0; done < bytes; done += Pinned::kPiece) {
-    const std::size_t piece = std::min(Pinned::kPiece, bytes - done);
-    PinnedBlock* block = gpu_->pinned().take(piece);
-    const EventHandle arrived = take_event();
-    const EventHandle left = other.take_event();
-    Result result =
-        api().copy_to_host(block->data, device_pointer(source) + done, piece, copy_out_);
-    if (result == kSuccess) result = api().event_record(arrived, copy_out_);
-    if (result == kSuccess) {
-      const Current current(*other.gpu_);
-      result = other.api().stream_wait_event(other.copy_in_, arrived, 0);
-      if (result == kSuccess) {
-        result = other.api().copy_to_device(device_pointer(target) + done, block->data, piece,
-                                            other.copy_in_);
-      }
-      if (result == kSuccess) result = other.api().event_record(left, other.copy_in_);
+  PinnedBlock* block = nullptr;
+  try {
+    for (std::size_t done = 0; done < bytes; done += Pinned::kPiece) {
+      const std::size_t piece = std::min(Pinned::kPiece, bytes - done);
+      block = gpu_->pinned().take(piece);
+      stage_piece(other, device_pointer(target) + done, device_pointer(source) + done, *block,
+                  piece);
+      gpu_->pinned().give_after(std::exchange(block, nullptr), copy_out_);
     }
-    // The piece is free again when it has left, which this GPU's streams hear of.
-    if (result == kSuccess) result = api().stream_wait_event(copy_out_, left, 0);
-    give_event(arrived);
-    other.give_event(left);
-    gpu_->pinned().give_after(block, copy_out_);
-    gpu_->check(result, "copying to another GPU through the host");
+    // Work behind the copy, here and there, sees it done.
+    fence(copy_out_, compute_);
+    fenced_ = false;
+    const Current current(*other.gpu_);
+    other.fence(other.copy_in_, other.compute_);
+    other.fenced_ = false;
+  } catch (...) {
+    settle(copy_out_);
+    other.settle(other.copy_in_);
+    if (block != nullptr) gpu_->pinned().give(block);
+    throw;
   }
-  // Work behind the copy, here and there, sees it done.
-  fence(copy_out_, compute_);
-  fenced_ = false;
+}
+
+/// `block` is free again when what copy_out_ holds is done.
+void GpuQueue::stage_piece(GpuQueue& other, DevicePointer target, DevicePointer source,
+                           const PinnedBlock& block, std::size_t bytes) {
+  const LentEvent arrived(*this);
+  Result result = api().copy_to_host(block.data, source, bytes, copy_out_);
+  if (result == kSuccess) result = api().event_record(arrived, copy_out_);
+  gpu_->check(result, "copying to another GPU through the host");
   const Current current(*other.gpu_);
-  other.fence(other.copy_in_, other.compute_);
-  other.fenced_ = false;
+  const LentEvent left(other);
+  result = other.api().stream_wait_event(other.copy_in_, arrived, 0);
+  if (result == kSuccess) {
+    result = other.api().copy_to_device(target, block.data, bytes, other.copy_in_);
+  }
+  if (result == kSuccess) result = other.api().event_record(left, other.copy_in_);
+  other.gpu_->check(result, "copying from another GPU through the host");
+  const Current again(*gpu_);
+  gpu_->check(api().stream_wait_event(copy_out_, left, 0), "waiting for another GPU");
 }
 
 void GpuQueue::copy_out_after_work() {
   if (fenced_.exchange(true)) return;
-  fence(compute_, copy_out_);
+  try {
+    fence(compute_, copy_out_);
+  } catch (...) {
+    fenced_ = false;
+    throw;
+  }
 }
 
 void GpuQueue::copy_to_host(void* target, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   copy_out_after_work();
   PinnedBlock* staging = nullptr;
-  if (bytes <= kStagedWhole) {
-    staging = gpu_->pinned().take(bytes);
-    const Result result =
-        api().copy_to_host(staging->data, device_pointer(source), bytes, copy_out_);
-    if (result != kSuccess) {
-      gpu_->pinned().give(staging);
-      gpu_->check(result, "copying to the host");
+  try {
+    if (bytes <= kStagedWhole) {
+      staging = gpu_->pinned().take(bytes);
+      gpu_->check(api().copy_to_host(staging->data, device_pointer(source), bytes, copy_out_),
+                  "copying to the host");
     }
+    const std::lock_guard hold(copies_mutex_);
+    copies_.push_back({staging, target, source, bytes, numbers_});
+    ++numbers_;
+  } catch (...) {
+    settle(copy_out_);
+    if (staging != nullptr) gpu_->pinned().give(staging);
+    throw;
   }
-  const std::lock_guard hold(copies_mutex_);
-  copies_.push_back({staging, target, source, bytes, numbers_++});
 }
 
 void GpuQueue::copy_large(const HostCopy& copy) {
-  PinnedBlock* pieces[2] = {};
+  struct Pieces {
+    GpuQueue& queue;
+    PinnedBlock* blocks[2] = {};
+    ~Pieces() {
+      for (PinnedBlock* block : blocks) {
+        if (block != nullptr) queue.gpu_->pinned().give(block);
+      }
+    }
+  } owned{*this};
+  PinnedBlock** const pieces = owned.blocks;
   std::size_t filled[2] = {};
   std::size_t begun = 0, done = 0;
   Result result = kSuccess;
@@ -285,7 +357,14 @@ void GpuQueue::copy_large(const HostCopy& copy) {
       done += std::exchange(filled[turn], 0);
     }
     if (begun == copy.bytes) continue;
-    if (pieces[turn] == nullptr) pieces[turn] = gpu_->pinned().take(Pinned::kPiece);
+    if (pieces[turn] == nullptr) {
+      try {
+        pieces[turn] = gpu_->pinned().take(Pinned::kPiece);
+      } catch (...) {
+        settle(copy_out_);
+        throw;
+      }
+    }
     const std::size_t piece = std::min(Pinned::kPiece, copy.bytes - begun);
     result = api().copy_to_host(pieces[turn]->data, device_pointer(copy.source) + begun, piece,
                                 copy_out_);
@@ -293,9 +372,7 @@ void GpuQueue::copy_large(const HostCopy& copy) {
     filled[turn] = piece;
     begun += piece;
   }
-  for (PinnedBlock* piece : pieces) {
-    if (piece != nullptr) gpu_->pinned().give(piece);
-  }
+  if (result != kSuccess) settle(copy_out_);
   gpu_->check(result, "copying to the host");
 }
 
@@ -317,6 +394,7 @@ void GpuQueue::finish_copies(std::uint64_t last) {
 }
 
 void GpuQueue::forget_copies() noexcept {
+  if (forked_from_cuda()) return;
   const std::lock_guard hold(copies_mutex_);
   for (HostCopy& copy : copies_) {
     if (copy.staging != nullptr) gpu_->pinned().give(copy.staging);
@@ -333,11 +411,11 @@ std::unique_ptr<Event> GpuQueue::record() {
     numbers = numbers_;
   }
   if (copies) copy_out_after_work();
-  const EventHandle event = take_event();
-  const Result result = api().event_record(event, copies ? copy_out_ : compute_);
-  if (result != kSuccess) give_event(event);
-  gpu_->check(result, "recording an event");
-  return std::make_unique<GpuEvent>(*this, event, numbers);
+  LentEvent event(*this);
+  gpu_->check(api().event_record(event, copies ? copy_out_ : compute_), "recording an event");
+  auto made = std::make_unique<GpuEvent>(*this, event, numbers);
+  event.keep();
+  return made;
 }
 
 void GpuQueue::wait(const Event& event) {
@@ -371,24 +449,37 @@ void GpuQueue::drain() noexcept {
   forget_copies();
 }
 
-bool GpuQueue::upload(void* target, const void* source, std::size_t bytes) {
+void GpuQueue::upload(void* target, const void* source, std::size_t bytes) {
   gpu_->require_alive();
-  if (bytes == 0) return true;
+  if (bytes == 0) return;
   const Current current(*gpu_);
   // What was queued so far may still use the memory.
   fence(compute_, copy_in_);
-  for (std::size_t done = 0; done < bytes; done += Pinned::kPiece) {
-    const std::size_t piece = std::min(Pinned::kPiece, bytes - done);
-    PinnedBlock* block = gpu_->pinned().take(piece);
-    std::memcpy(block->data, static_cast<const std::byte*>(source) + done, piece);
-    const Result result =
-        api().copy_to_device(device_pointer(target) + done, block->data, piece, copy_in_);
-    gpu_->pinned().give_after(block, copy_in_);
-    gpu_->check(result, "copying to the device");
+  PinnedBlock* block = nullptr;
+  try {
+    for (std::size_t done = 0; done < bytes; done += Pinned::kPiece) {
+      const std::size_t piece = std::min(Pinned::kPiece, bytes - done);
+      block = gpu_->pinned().take(piece);
+      std::memcpy(block->data, static_cast<const std::byte*>(source) + done, piece);
+      gpu_->check(api().copy_to_device(device_pointer(target) + done, block->data, piece, copy_in_),
+                  "copying to the device");
+      gpu_->pinned().give_after(std::exchange(block, nullptr), copy_in_);
+    }
+    fence(copy_in_, compute_);
+    fenced_ = false;
+  } catch (...) {
+    // Nothing waits for the pieces that are under way, and the target may be given back.
+    settle(copy_in_);
+    if (block != nullptr) gpu_->pinned().give(block);
+    throw;
   }
-  fence(copy_in_, compute_);
-  fenced_ = false;
-  return true;
+}
+
+void GpuQueue::no_graph(const std::string& why) {
+  const std::string text = fmt::format(
+      "{}: steps are launched one by one, because they make no graph: {}", gpu_->name(), why);
+  if (std::exchange(told_, true)) return log_debug(text);
+  log_warning(text + " (cuda_graphs=off saves the attempt)");
 }
 
 std::unique_ptr<Recording> GpuQueue::capture(const std::function<void()>& steps) {
@@ -397,37 +488,50 @@ std::unique_ptr<Recording> GpuQueue::capture(const std::function<void()>& steps)
   }
   gpu_->check(api().stream_begin_capture(capture_, kCaptureRelaxed), "recording a graph");
   active_ = capture_;
-  bool complete = true;
+  std::exception_ptr failure;
   try {
     steps();
-  } catch (const Error& e) {
-    log_debug(fmt::format("{}: no graph is made: {}", gpu_->name(), e.what()));
-    complete = false;
+  } catch (...) {
+    failure = std::current_exception();
   }
   active_ = compute_;
   GraphHandle graph = nullptr;
   const Result ended = api().stream_end_capture(capture_, &graph);
-  gpu_->require_alive();
-  if (!complete || ended != kSuccess || graph == nullptr) {
+  if (failure) {
     if (graph != nullptr) api().graph_destroy(graph);
-    return nullptr;
+    gpu_->require_alive();
+    try {
+      std::rethrow_exception(failure);
+    } catch (const Error& e) {  // others, such as a host without memory, are no reason
+      return no_graph(e.what()), nullptr;
+    }
   }
+  gpu_->require_alive();
+  if (graph == nullptr) return no_graph(gpu_->driver().error_text(ended)), nullptr;
   GraphExecHandle exec = nullptr;
   const Result made = api().graph_instantiate(&exec, graph, 0);
   api().graph_destroy(graph);
   if (made != kSuccess) {
     if (is_sticky(made)) gpu_->check(made, "making a graph");
-    log_debug(
-        fmt::format("{}: no graph is made: {}", gpu_->name(), gpu_->driver().error_text(made)));
-    return nullptr;
+    return no_graph(gpu_->driver().error_text(made)), nullptr;
   }
-  return std::make_unique<GpuRecording>(gpu_, exec);
+  try {
+    return std::make_unique<GpuRecording>(gpu_, exec);
+  } catch (...) {
+    api().graph_exec_destroy(exec);
+    throw;
+  }
 }
 
-void GpuQueue::replay(const Recording& recording) {
+bool GpuQueue::replay(const Recording& recording) {
   fenced_ = false;
-  gpu_->check(api().graph_launch(static_cast<const GpuRecording&>(recording).graph(), compute_),
-              "launching a graph");
+  const Result result =
+      api().graph_launch(static_cast<const GpuRecording&>(recording).graph(), compute_);
+  if (result == kSuccess) return true;
+  gpu_->require_alive();
+  if (is_sticky(result)) gpu_->check(result, "launching a graph");
+  no_graph(gpu_->driver().error_text(result));
+  return false;
 }
 
 }  // namespace croton::cuda

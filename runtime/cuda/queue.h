@@ -45,10 +45,10 @@ class GpuQueue final : public Queue {
   void wait(const Event& event) override;
   void synchronize() override;
   void drain() noexcept override;
-  bool upload(void* target, const void* source, std::size_t bytes) override;
+  void upload(void* target, const void* source, std::size_t bytes) override;
   std::unique_ptr<Recording> capture(const std::function<void()>& steps) override;
   bool captures() const override { return true; }
-  void replay(const Recording& recording) override;
+  bool replay(const Recording& recording) override;
 
  private:
   friend class GpuEvent;
@@ -63,12 +63,18 @@ class GpuQueue final : public Queue {
   };
 
   const DriverSymbols& api() const { return gpu_->api(); }
+  class LentEvent;
+
   void fence(StreamHandle behind, StreamHandle waiting);
+  void settle(StreamHandle stream) noexcept;
   void copy_out_after_work();
+  void no_graph(const std::string& why);
   void finish_copies(std::uint64_t last);
   void copy_large(const HostCopy& copy);
   void forget_copies() noexcept;
   void stage_to(GpuQueue& other, void* target, const void* source, std::size_t bytes);
+  void stage_piece(GpuQueue& other, DevicePointer target, DevicePointer source,
+                   const PinnedBlock& block, std::size_t bytes);
   EventHandle take_event();
   void give_event(EventHandle event) noexcept;
 
@@ -82,13 +88,15 @@ class GpuQueue final : public Queue {
   /// uploads), so it is set before the fence and unset behind such work.
   std::atomic<bool> fenced_{false};
   std::vector<void*> parameters_;
+  bool told_ = false;  ///< that some steps make no graph
 
   std::mutex copies_mutex_;
   std::vector<HostCopy> copies_;
   std::uint64_t numbers_ = 0;
 
   std::mutex events_mutex_;
-  std::vector<EventHandle> events_;
+  std::vector<EventHandle> events_;  ///< unused ones
+  std::size_t events_made_ = 0;
 };
 
 }  // namespace croton::cuda

@@ -29,6 +29,9 @@ class NullQueue final : public Queue {
   void copy_to_host(void* target, const void* source, std::size_t bytes) override {
     std::memcpy(target, source, bytes);
   }
+  void upload(void* target, const void* source, std::size_t bytes) override {
+    std::memcpy(target, source, bytes);
+  }
   void zero(void* target, std::size_t bytes) override { std::memset(target, 0, bytes); }
 };
 
@@ -58,9 +61,6 @@ class NullDevice final : public Device {
     return std::aligned_alloc(64, (bytes + 63) & ~63ull);
   }
   void release(void* memory, std::size_t) noexcept override { std::free(memory); }
-  void upload(void* target, const void* source, std::size_t bytes) override {
-    std::memcpy(target, source, bytes);
-  }
   std::unique_ptr<Queue> new_queue() override { return std::make_unique<NullQueue>(); }
 
   std::string compiler_identity() const override { return "null\n" + target_text(target_); }

@@ -1,14 +1,17 @@
 // Each case runs in a process of its own, in which the emulator makes something fail (see
 // tests/cuda/CMakeLists.txt).
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "tests/cuda/both.h"
+#include "tests/temporary_folder.h"
 
 using namespace croton;
 using namespace croton::test;
@@ -94,6 +97,76 @@ TEST_CASE("a launch that fails once is an error of that call alone", "[launch]")
   }
   CHECK(failed == 1);
   CHECK(a.get_value().to_vector<float>()[0] == 1.0f + static_cast<float>(done));
+}
+
+TEST_CASE("steps whose graph cannot be launched are launched one by one, which is told once",
+          "[graphs]") {
+  // The second launch of a graph fails, and all later ones.
+  REQUIRE(current_config().cuda_graphs());
+  Shared w = shared(Array::zeros({1000}), {.name = "w", .target = "dev0"});
+  Shared v = shared(Array::ones({1000}), {.name = "v", .target = "dev0"});
+  Function step = function({}, sum(w), {.updates = {{w, w + v}, {v, v * 1}}});
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/stderr";
+  const int log = open(path.c_str(), O_CREAT | O_WRONLY, 0600), before = dup(2);
+  REQUIRE(log >= 0);
+  dup2(log, 2);
+  std::vector<float> sums;
+  for (int i = 0; i < 40; ++i) sums.push_back(step()[0].item<float>());
+  dup2(before, 2);
+  close(before);
+  close(log);
+  for (int i = 0; i < 40; ++i) CHECK(sums[static_cast<std::size_t>(i)] == 1000.0f * i);
+  CHECK(w.get_value().to_vector<float>()[999] == 40.0f);
+  CHECK(step.statistics().replays == 1);
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  const std::string told = text.str(), mark = "steps are launched one by one";
+  CHECK_THAT(told, Contains("croton: warning: cuda0: " + mark) && Contains("CUDA_ERROR_"));
+  CHECK(told.find(mark, told.find(mark) + 1) == told.npos);
+}
+
+TEST_CASE("a copy to a GPU that fails leaves nothing under way", "[copy]") {
+  // Behind a number comes a value in three pieces, of which the second fails. What was taken for
+  // the value is used again at once.
+  const Shape shape{3 << 20};
+  Shared one = shared(Array::ones({1}), {.target = "dev0"});
+  CHECK_THROWS_AS(shared(Array::full(shape, 5.0f), {.target = "dev0"}), DeviceError);
+  Function fill = function({}, broadcast_to(one * 2, shape) + 1, {.keep_on_device = true});
+  const Array threes = fill()[0];
+  CHECK(threes.context() == "dev0");
+  Shared sevens = shared(Array::full(shape, 7.0f), {.target = "dev0"});
+  const std::vector<float> a = threes.to_host().to_vector<float>();
+  const std::vector<float> b = sevens.get_value().to_vector<float>();
+  CHECK(std::count(a.begin(), a.end(), 3.0f) == 3 << 20);
+  CHECK(std::count(b.begin(), b.end(), 7.0f) == 3 << 20);
+}
+
+TEST_CASE("a copy between GPUs that fails leaves nothing under way", "[staged]") {
+  // Two copies up, of a value and of a number; then pieces go down and up by turns, of which the
+  // second fails on its way up.
+  const Shape shape{3 << 20};
+  Shared one = shared(Array::ones({1}), {.target = "dev0"});
+  Shared other = shared(Array::ones({1}), {.target = "dev1"});
+  Function fill = function({}, broadcast_to(one * 2, shape) + 1, {.keep_on_device = true});
+  const Array threes = fill()[0];
+  Variable x, y;
+  {
+    ContextScope on("dev1");
+    x = vector("x");
+    y = x * 2;
+  }
+  Function twice = function({x}, y);
+  Function fours = function({}, broadcast_to(other * 3, shape) + 1, {.keep_on_device = true});
+  CHECK_THROWS_AS(twice(threes), DeviceError);
+  const Array there = fours()[0];
+  CHECK(there.context() == "dev1");
+  const std::vector<float> a = twice(threes)[0].to_host().to_vector<float>();
+  const std::vector<float> b = there.to_host().to_vector<float>();
+  const std::vector<float> c = threes.to_host().to_vector<float>();
+  CHECK(std::count(a.begin(), a.end(), 6.0f) == 3 << 20);
+  CHECK(std::count(b.begin(), b.end(), 4.0f) == 3 << 20);
+  CHECK(std::count(c.begin(), c.end(), 3.0f) == 3 << 20);
 }
 
 TEST_CASE("a child of a fork may use the CPU and not the GPU", "[fork]") {

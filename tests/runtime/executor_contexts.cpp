@@ -1,6 +1,11 @@
+#include <pthread.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstring>
 #include <functional>
+#include <system_error>
 #include <thread>
 
 #include "runtime/context.h"
@@ -20,6 +25,15 @@ void plus_one(void* const* b, const std::int64_t*, std::int64_t first, std::int6
   for (std::int64_t i = first; i < last; ++i) {
     static_cast<float*>(b[0])[i] = static_cast<float*>(b[1])[i] + 1;
   }
+}
+
+/// For memory of GPUs alone, which wide accesses want aligned.
+void aligned_plus_one(void* const* b, const std::int64_t* s, std::int64_t first, std::int64_t last,
+                      std::int64_t* e) {
+  for (int i = 0; i < 2; ++i) {
+    if (reinterpret_cast<std::uintptr_t>(b[i]) % 16 != 0) return;
+  }
+  plus_one(b, s, first, last, e);
 }
 
 /// Waits until two contexts are inside at once, or gives up after seconds.
@@ -42,6 +56,7 @@ void slow_plus_one(void* const* b, const std::int64_t* s, std::int64_t first, st
 
 const bool registered = [] {
   fake_kernels()["plus_one"] = plus_one;
+  fake_kernels()["aligned_plus_one"] = aligned_plus_one;
   fake_kernels()["meet"] = meet;
   fake_kernels()["slow_plus_one"] = slow_plus_one;
   return true;
@@ -277,6 +292,101 @@ TEST_CASE("a queue that is lost between steps ends the call for all contexts") {
   CHECK(r.to_host().to_vector<float>() == std::vector<float>{7, 7, 7, 7});
   CHECK(f.statistics().frames == 1);
 }
+
+TEST_CASE("a call that found memory on one context only leaves no stale addresses behind") {
+  FakeMachine machine(no_cache("contexts=dev0->cuda0;dev1->cuda1"));
+  constexpr std::int64_t kMany = 100'000;  // temporaries that go back after each call
+  PlanBuilder b("f", {"dev0", "dev1"});
+  std::vector<std::int32_t> outputs;
+  for (const int c : {0, 1}) {
+    auto w = make_shared_state(machine.runtime, ones(kMany), "w", c == 0 ? "dev0" : "dev1");
+    const auto s = b.shared(std::move(w), c);
+    const auto t = b.temporary(DType::float32, {kMany}, c);
+    const auto out = b.result(DType::float32, {4}, c);
+    const auto k = b.kernel("plus_one", {}, c);
+    b.launch(k, {t, s}, kMany, 1, c);
+    b.launch(k, {out, t}, 4, 1, c);
+    outputs.push_back(out);
+  }
+  b.plan.outputs = outputs;
+  const Executable f(machine.runtime, std::move(b.plan), Config());
+  std::vector<Array> r(2);
+  f.run({}, r);
+  // The memory of the temporaries becomes somebody else's, and the second context finds no other.
+  constexpr std::size_t kBytes = kMany * sizeof(float);
+  const BlockRef first = machine.runtime->context("dev0").pool().allocate(kBytes);
+  BlockRef second = machine.runtime->context("dev1").pool().allocate(kBytes);
+  std::memset(first->data, 7, kBytes);
+  machine.gpu->limit = machine.gpu->used + static_cast<std::int64_t>(kBytes + kBytes / 2);
+  CHECK_THROWS_AS(f.run({}, r), OutOfMemory);
+  machine.gpu->limit = std::int64_t{1} << 40;
+  second.reset();
+  for (int i = 0; i < 3; ++i) {
+    f.run({}, r);
+    for (const Array& a : r) CHECK(a.to_host().to_vector<float>() == std::vector<float>(4, 3.0f));
+  }
+  const auto* bytes = reinterpret_cast<const unsigned char*>(first->data);
+  CHECK(std::count(bytes, bytes + kBytes, 7) == static_cast<std::ptrdiff_t>(kBytes));
+  CHECK(f.statistics().frames == 1);
+}
+
+TEST_CASE("a view that begins anywhere is copied on its device") {
+  FakeMachine machine(no_cache("contexts=dev0->cuda0;dev1->cuda1"));
+  PlanBuilder b("stay", {"dev0"});
+  const auto x = b.input("x", DType::float32, {kAnyDim});
+  const Dim n = b.size(0, 0);
+  const auto out = b.result(DType::float32, {n});
+  b.launch(b.kernel("aligned_plus_one"), {out, x}, n);
+  b.plan.outputs = {out};
+  const Executable f(machine.runtime, std::move(b.plan), Config());
+  Array there;
+  f.run(std::vector<Array>{Array::arange(9).astype(DType::float32)}, {&there, 1});
+  REQUIRE(there.context() == "dev0");
+  machine.gpu->uploads = 0;
+  std::int64_t copied = f.statistics().copied_arguments;
+  // The frame of the call before fits all but the place.
+  for (const std::int64_t begin : {0, 4, 1, 4, 5}) {
+    Array r;
+    f.run(std::vector<Array>{there.slice(0, begin, begin + 4)}, {&r, 1});
+    const auto first = static_cast<float>(begin) + 2;
+    CHECK(r.to_host().to_vector<float>() ==
+          std::vector<float>{first, first + 1, first + 2, first + 3});
+    copied += begin % 4 != 0;
+    CHECK(f.statistics().copied_arguments == copied);
+  }
+  CHECK(machine.gpu->uploads == 0);
+}
+
+namespace {
+
+struct CountingJob final : Job {
+  std::atomic<int> runs{0};
+  void run() noexcept override {
+    ++runs;
+    runs.notify_all();
+  }
+};
+
+}  // namespace
+
+#if !defined(__SANITIZE_THREAD__) && \
+    !defined(__SANITIZE_ADDRESS__)  // which choose the stack's size
+TEST_CASE("a worker that no thread can be made for is an error, and made later") {
+  FakeMachine machine(no_cache("contexts=dev0->cuda0"));
+  Context& context = machine.runtime->context("dev0");
+  CountingJob job;
+  pthread_attr_t usual, endless;
+  REQUIRE(pthread_getattr_default_np(&usual) == 0);
+  REQUIRE(pthread_attr_init(&endless) == 0);
+  REQUIRE(pthread_attr_setstacksize(&endless, std::size_t{1} << 50) == 0);
+  REQUIRE(pthread_setattr_default_np(&endless) == 0);
+  for (int i = 0; i < 2; ++i) CHECK_THROWS_AS(context.post(&job), std::system_error);
+  REQUIRE(pthread_setattr_default_np(&usual) == 0);
+  context.post(&job);
+  job.runs.wait(0);
+  CHECK(job.runs == 1);
+}
+#endif
 
 TEST_CASE("a failure drains the queue of the only context") {
   FakeMachine machine(no_cache("contexts=dev0->cuda0"));

@@ -28,8 +28,8 @@ const bool registered = [] {
 }();
 
 /// w + x through temporaries, into an output and an update of w.
-Plan step_plan(std::shared_ptr<SharedState> w) {
-  PlanBuilder b("step");
+Plan step_plan(std::shared_ptr<SharedState> w, const char* context = "cpu") {
+  PlanBuilder b("step", {context});
   const auto x = b.input("x", DType::float32, {kAnyDim});
   const auto s = b.shared(std::move(w));
   const Dim n = b.size(0, 0);
@@ -43,6 +43,18 @@ Plan step_plan(std::shared_ptr<SharedState> w) {
   b.plan.outputs = {out};
   b.plan.updates = {{0, next}};
   return std::move(b.plan);
+}
+
+/// A value that is on dev0 and stays where it is, as does all that a plan computes from it.
+Array twos_on_device(const FakeMachine& machine) {
+  PlanBuilder b("twice", {"dev0"});
+  const auto x = b.input("x", DType::float32, {1000}), y = b.result(DType::float32, {1000});
+  b.launch(b.kernel("sum2"), {y, x, x}, 1000);
+  b.plan.outputs = {y};
+  const Executable twice(machine.runtime, std::move(b.plan), Config());
+  Array result;
+  twice.run(std::vector<Array>{Array::ones({1000})}, {&result, 1});
+  return result;
 }
 
 }  // namespace
@@ -67,6 +79,43 @@ TEST_CASE("a repeated call asks for no memory and does no symbolic work") {
     CHECK(get_value(*w).at<float>({n - 1}) == 103);
     CHECK(out.at<float>({0}) == 102 + 1 + 1 + 102 + 1);
   }
+}
+
+TEST_CASE("a call that replays a recording asks for no memory either") {
+  FakeMachine machine(no_cache("contexts=dev0->cuda0"));
+  machine.gpu->captures = true;
+  auto w = make_shared_state(machine.runtime, Array::zeros({1000}), "w", "dev0");
+  const Executable f(machine.runtime, step_plan(w, "dev0"), Config());
+  const std::vector<Array> in = {twos_on_device(machine)};
+  Array out;
+  for (int i = 0; i < 20; ++i) f.run(in, {&out, 1});
+  const std::int64_t before = allocation_count();
+  const int replayed = machine.gpu->replayed;
+  for (int i = 0; i < 100; ++i) f.run(in, {&out, 1});
+  CHECK(machine.gpu->replayed == replayed + 100);
+  CHECK(allocation_count() == before);
+  CHECK(get_value(*w).at<float>({999}) == 240);
+  CHECK(out.to_host().at<float>({0}) == 2 * (238 + 2) + 2);
+}
+
+TEST_CASE("steps whose recording cannot be launched are launched one by one") {
+  FakeMachine machine(no_cache("contexts=dev0->cuda0"));
+  machine.gpu->captures = true;
+  auto w = make_shared_state(machine.runtime, Array::zeros({1000}), "w", "dev0");
+  const Executable f(machine.runtime, step_plan(w, "dev0"), Config());
+  const std::vector<Array> in = {twos_on_device(machine)};
+  Array out;
+  for (int i = 0; i < 20; ++i) f.run(in, {&out, 1});
+  const int replayed = machine.gpu->replayed;
+  CHECK(replayed > 0);
+  machine.gpu->refuses_replays = true;
+  for (int i = 0; i < 20; ++i) f.run(in, {&out, 1});
+  CHECK(get_value(*w).at<float>({999}) == 80);
+  CHECK(out.to_host().at<float>({0}) == 2 * (78 + 2) + 2);
+  machine.gpu->refuses_replays = false;  // and not tried again
+  f.run(in, {&out, 1});
+  CHECK(machine.gpu->replayed == replayed);
+  CHECK(f.statistics().replays == replayed);
 }
 
 TEST_CASE("shapes that alternate use their frames again") {

@@ -34,6 +34,9 @@ struct FakeState {
   std::atomic<int> drained{0};
   std::atomic<bool> lost{false};  ///< events cannot be recorded
   std::atomic<bool> dead{false};  ///< no memory is given, nor an answer
+  std::atomic<int> replayed{0};
+  std::atomic<bool> refuses_replays{false};
+  bool captures = false;
   bool host_memory = true;
 };
 
@@ -55,6 +58,7 @@ class FakeQueue final : public Queue {
  public:
   explicit FakeQueue(FakeState& state) : state_(state) {}
   void launch(const Launch& l) override {
+    if (recording_ != nullptr) return recording_->launches.push_back(l);
     auto kernel = reinterpret_cast<CpuKernel>(const_cast<void*>(l.kernel));
     // Two ranges, so that kernels that ignore theirs are found out.
     const std::int64_t middle = l.blocks / 2;
@@ -72,6 +76,11 @@ class FakeQueue final : public Queue {
     ++state_.copies;
     std::memcpy(target, source, bytes);
   }
+  void upload(void* target, const void* source, std::size_t bytes) override {
+    ++state_.copies;
+    ++state_.uploads;
+    std::memcpy(target, source, bytes);
+  }
   void zero(void* target, std::size_t bytes) override { std::memset(target, 0, bytes); }
   std::unique_ptr<Event> record() override {
     if (state_.lost) throw DeviceError("the queue was lost");
@@ -79,9 +88,28 @@ class FakeQueue final : public Queue {
   }
   void synchronize() override { ++state_.synchronised; }
   void drain() noexcept override { ++state_.drained; }
+  std::unique_ptr<Recording> capture(const std::function<void()>& steps) override {
+    auto made = std::make_unique<FakeRecording>();
+    recording_ = made.get();
+    steps();
+    recording_ = nullptr;
+    return made;
+  }
+  bool captures() const override { return state_.captures; }
+  bool replay(const Recording& recording) override {
+    if (state_.refuses_replays) return false;
+    ++state_.replayed;
+    for (const Launch& l : static_cast<const FakeRecording&>(recording).launches) launch(l);
+    return true;
+  }
 
  private:
+  struct FakeRecording final : Recording {
+    std::vector<Launch> launches;
+  };
+
   FakeState& state_;
+  FakeRecording* recording_ = nullptr;
 };
 
 /// A library function that throws when it runs.
@@ -123,11 +151,6 @@ class FakeDevice final : public Device {
     std::free(memory);
   }
   std::int64_t free_bytes() const override { return state_->limit - state_->used; }
-  void upload(void* target, const void* source, std::size_t bytes) override {
-    ++state_->copies;
-    ++state_->uploads;
-    std::memcpy(target, source, bytes);
-  }
   std::unique_ptr<Queue> new_queue() override { return std::make_unique<FakeQueue>(*state_); }
   std::string compiler_identity() const override { return "fake compiler 1"; }
   std::string compile(const std::string& text) override {
