@@ -56,7 +56,6 @@ enum class LtPreferenceAttribute : int {
 };
 /// cublasLtEpilogue_t.
 inline constexpr int kLtEpilogueNone = 1;
-inline constexpr int kLtEpilogueRelu = 2;
 inline constexpr int kLtEpilogueBias = 4;
 /// cublasLtReductionScheme_t: all but the one with atomics.
 inline constexpr std::uint32_t kLtDeterministicReductions = 2 | 4;

@@ -82,13 +82,16 @@ class BlasGemm final : public PreparedCall {
     // A place for the bias decides its alignment.
     set_bias(reinterpret_cast<const void*>(std::uintptr_t{kBestAlignment}));
     std::optional<LtHeuristic> found = choose(kBestAlignment, most_workspace());
-    if (!found && (p_.bias || p_.relu)) {
-      finish_ = finish_gemm(device, p_);
+    GemmProblem rest = p_;
+    rest.bias = !found && p_.bias;
+    if (rest.bias) {
       set_epilogue(kLtEpilogueNone);
       found = choose(kBestAlignment, most_workspace());
     }
     if (!found) throw DeviceError(no_way());
     best_ = *found;
+    // The relu of cuBLASLt does not promise to keep NaN.
+    if (rest.bias || rest.relu) finish_ = finish_gemm(device, rest);
   }
 
   ~BlasGemm() override {
@@ -108,7 +111,7 @@ class BlasGemm final : public PreparedCall {
     const std::int64_t members = strided_ ? 1 : p_.batch;
     // The description holds the place of the bias.
     std::unique_lock hold(mutex_, std::defer_lock);
-    const bool bias = p_.bias && !finish_;
+    const bool bias = epilogue_ == kLtEpilogueBias;
     if (bias) {
       hold.lock();
       set_bias(o.bias);
@@ -169,9 +172,7 @@ class BlasGemm final : public PreparedCall {
     };
     set(LtDescriptionAttribute::transpose_a, p_.transpose_b ? 1 : 0);
     set(LtDescriptionAttribute::transpose_b, p_.transpose_a ? 1 : 0);
-    set_epilogue(p_.bias || p_.relu
-                     ? (p_.relu ? kLtEpilogueRelu : 0) | (p_.bias ? kLtEpilogueBias : 0)
-                     : kLtEpilogueNone);
+    set_epilogue(p_.bias ? kLtEpilogueBias : kLtEpilogueNone);
     const auto layout = [&](LtLayout& made, std::int64_t rows, std::int64_t columns,
                             std::int64_t step) {
       // Row-major rows x columns is column-major columns x rows.
@@ -199,7 +200,7 @@ class BlasGemm final : public PreparedCall {
   }
 
   void set_bias(const void* bias) const {
-    if ((epilogue_ & kLtEpilogueBias) == 0) return;
+    if (epilogue_ != kLtEpilogueBias) return;
     check_status(
         *gpu_,
         cublaslt()->description_set(description_, static_cast<int>(LtDescriptionAttribute::bias),

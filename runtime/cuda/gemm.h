@@ -27,7 +27,7 @@ std::unique_ptr<PreparedCall> blas_gemm(GpuDevice& device, const cpu::GemmProble
 /// A kernel of our own, for integers, bool, and products without terms.
 std::unique_ptr<PreparedCall> plain_gemm(GpuDevice& device, const cpu::GemmProblem& problem);
 
-/// beta * C, bias and relu over a product, where cuBLASLt cannot do them itself.
+/// Bias and relu, as `problem` has them, over a product; NaN stays.
 std::unique_ptr<PreparedCall> finish_gemm(GpuDevice& device, const cpu::GemmProblem& problem);
 
 }  // namespace croton::cuda

@@ -16,7 +16,8 @@ using cpu::GemmProblem;
 
 constexpr int kThreads = 256;
 
-// T is the type of the elements, W that of sums: unsigned for integers, whose products wrap.
+// T is the type of the elements, S that of their values, W that of sums: unsigned for integers,
+// whose products wrap. LOAD and STORE take T to S and S to T, ADD is a term of the sum.
 constexpr std::string_view kText = R"(
 extern "C" __global__ void __launch_bounds__(256) croton_product(
     T* out, const T* a, const T* b, const T* c, const T* bias, long long m, long long n,
@@ -27,70 +28,102 @@ extern "C" __global__ void __launch_bounds__(256) croton_product(
     const long long i = e / n, j = e % n;
     W sum = 0;
     for (long long p = 0; p < k; ++p) {
-      sum = ADD(sum, a[i * a_row + p * a_term], b[p * b_term + j * b_column]);
+      sum = ADD(sum, LOAD(a[i * a_row + p * a_term]), LOAD(b[p * b_term + j * b_column]));
     }
-    T value = (T)sum;
-    if (alpha != 1) value = (T)(value * (T)alpha);
-    if (c) value = (T)(value + (T)beta * c[e]);
-    if (bias) value = (T)(value + bias[j]);
-    out[e] = relu && value < (T)0 ? (T)0 : value;
+    if (alpha != 1) sum = (W)(sum * (W)(S)alpha);
+    if (c) sum = (W)(sum + (W)(S)beta * (W)LOAD(c[e]));
+    if (bias) sum = (W)(sum + (W)LOAD(bias[j]));
+    const S value = (S)sum;
+    out[e] = STORE(relu && value < (S)0 ? (S)0 : value);
   }
 }
 extern "C" __global__ void __launch_bounds__(256) croton_finish(T* out, const T* bias, long long m,
                                                                 long long n, int relu) {
   const long long step = (long long)gridDim.x * 256;
   for (long long e = blockIdx.x * 256ll + threadIdx.x; e < m * n; e += step) {
-    T value = out[e];
-    if (bias) value = (T)(value + bias[e % n]);
-    out[e] = relu && value < (T)0 ? (T)0 : value;
+    W sum = LOAD(out[e]);
+    if (bias) sum = (W)(sum + (W)LOAD(bias[e % n]));
+    const S value = (S)sum;
+    out[e] = STORE(relu && value < (S)0 ? (S)0 : value);
   }
 }
 )";
 
+constexpr std::string_view kFloat16 = R"(#ifdef __CUDACC__
+__device__ __forceinline__ float f32_from_f16(unsigned short x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}
+__device__ __forceinline__ unsigned short f16_from_f32(float x) {
+  unsigned short y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+#endif
+#define LOAD(x) f32_from_f16(x)
+#define STORE(x) f16_from_f32(x)
+)";
+
+constexpr std::string_view kBfloat16 =
+    R"(__device__ __forceinline__ float f32_from_bf16(unsigned short x) {
+  return __uint_as_float((unsigned)x << 16);
+}
+__device__ __forceinline__ unsigned short bf16_from_f32(float x) {
+  const unsigned bits = __float_as_uint(x);
+  if (x != x) return (unsigned short)((bits >> 16) | 0x40u);
+  return (unsigned short)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+#define LOAD(x) f32_from_bf16(x)
+#define STORE(x) bf16_from_f32(x)
+)";
+
+constexpr std::string_view kPlain = "#define LOAD(x) (x)\n#define STORE(x) (x)\n";
+
 struct Types {
-  std::string_view element, sum;
+  std::string_view element, value, sum;
+  std::string_view access = kPlain;
 };
 
 Types types_of(DType dtype) {
   switch (dtype) {
     case DType::boolean:
-      return {"bool", "bool"};
+      return {"bool", "bool", "bool"};
     case DType::int8:
-      return {"signed char", "unsigned"};
+      return {"signed char", "signed char", "unsigned"};
     case DType::int16:
-      return {"short", "unsigned"};
+      return {"short", "short", "unsigned"};
     case DType::int32:
-      return {"int", "unsigned"};
+      return {"int", "int", "unsigned"};
     case DType::int64:
-      return {"long long", "unsigned long long"};
+      return {"long long", "long long", "unsigned long long"};
     case DType::uint8:
-      return {"unsigned char", "unsigned"};
+      return {"unsigned char", "unsigned char", "unsigned"};
     case DType::uint16:
-      return {"unsigned short", "unsigned"};
+      return {"unsigned short", "unsigned short", "unsigned"};
     case DType::uint32:
-      return {"unsigned", "unsigned"};
+      return {"unsigned", "unsigned", "unsigned"};
     case DType::uint64:
-      return {"unsigned long long", "unsigned long long"};
+      return {"unsigned long long", "unsigned long long", "unsigned long long"};
     case DType::float32:
-      return {"float", "float"};
+      return {"float", "float", "float"};
     case DType::float64:
-      return {"double", "double"};
+      return {"double", "double", "double"};
     case DType::float16:
+      return {"unsigned short", "float", "float", kFloat16};
     case DType::bfloat16:
-      break;
+      return {"unsigned short", "float", "float", kBfloat16};
   }
-  throw CallError(fmt::format(
-      "[gemm] a product of {} without terms (inner size 0) with a bias or an addend is not made on "
-      "GPUs: convert to float32",
-      name_of(dtype)));
+  throw InternalError("internal error: a product of an unknown dtype");
 }
 
 std::shared_ptr<Module> kernels_for(GpuDevice& device, DType dtype) {
-  const auto [element, sum] = types_of(dtype);
+  const auto [element, value, sum, access] = types_of(dtype);
   const char* add = dtype == DType::boolean ? "((s) || ((x) && (y)))" : "((s) + (W)(x) * (W)(y))";
-  return device.own_kernels(fmt::format("typedef {} T;\ntypedef {} W;\n#define ADD(s, x, y) {}\n{}",
-                                        element, sum, add, kText),
-                            {"croton_product", "croton_finish"});
+  return device.own_kernels(
+      fmt::format("{}typedef {} T;\ntypedef {} S;\ntypedef {} W;\n#define ADD(s, x, y) {}\n{}",
+                  access, element, value, sum, add, kText),
+      {"croton_product", "croton_finish"});
 }
 
 class PlainGemm : public PreparedCall {
@@ -131,15 +164,15 @@ class PlainGemm : public PreparedCall {
       int relu = p_.relu ? 1 : 0;
       void* parameters[] = {&out,   &a,      &b,      &c,        &bias,  &m,    &n,   &k,
                             &a_row, &a_term, &b_term, &b_column, &alpha, &beta, &relu};
-      launch(place, "croton_product", parameters);
+      launch(place, "croton_product", m * n, parameters);
     }
   }
 
  protected:
-  void launch(const LibraryQueue& place, const char* name, void** parameters) const {
+  void launch(const LibraryQueue& place, const char* name, std::int64_t elements,
+              void** parameters) const {
     const auto* kernel = static_cast<const GpuKernel*>(module_->kernel(name));
-    const std::int64_t blocks =
-        std::min<std::int64_t>((p_.m * p_.n + kThreads - 1) / kThreads, 65535);
+    const std::int64_t blocks = std::min<std::int64_t>((elements + kThreads - 1) / kThreads, 65535);
     place.gpu.check(place.gpu.api().launch(kernel->function, static_cast<unsigned>(blocks), 1, 1,
                                            kThreads, 1, 1, 0, place.stream, parameters, nullptr),
                     "launching a product");
@@ -161,7 +194,7 @@ class FinishGemm final : public PlainGemm {
     std::int64_t m = p_.m * p_.batch, n = p_.n;
     int relu = p_.relu ? 1 : 0;
     void* parameters[] = {&out, &bias, &m, &n, &relu};
-    launch(place, "croton_finish", parameters);
+    launch(place, "croton_finish", m * n, parameters);
   }
 };
 
