@@ -131,7 +131,7 @@ void measure_compiling(const Options& options, Results& results) {
     return child["compile"].get<double>() + child["first_call"].get<double>();
   };
   std::string fault;
-  for (int i = 0; i < (options.rehearse ? 1 : 5); ++i) {
+  for (int i = 0; i < (options.rehearse ? 1 : 3); ++i) {
     const test::TemporaryFolder cache;
     const nlohmann::json empty = run_child(cache.path()), filled = run_child(cache.path());
     cold.push_back(whole(empty));

@@ -205,7 +205,7 @@ def sanitizer(check):
 def benchmark(check):
     command = [check.program("gpu_check"), "bench", "--json", check.out / "benchmark.json"]
     check.run("benchmark", "values", command + (["--rehearse"] if check.options.rehearse else []),
-              150, "device=cuda0", wanted=[r"values of [1-9]\d* rows checked, 0 faults"])
+              180, "device=cuda0", wanted=[r"values of [1-9]\d* rows checked, 0 faults"])
 
 
 def peers(check):
