@@ -25,6 +25,9 @@ inline std::string next_host_file(const std::string& folder) {
   return folder + "/" + name + "-" + std::to_string(number) + ".npz";
 }
 
+/// Whether the CPU's values are all that is wanted of a test: there may be no other device.
+inline bool keeps_host_values() { return std::getenv("CROTON_TEST_KEEP_HOST_VALUES") != nullptr; }
+
 /// What `compute` gives, which runs on the CPU. CROTON_TEST_KEEP_HOST_VALUES=FOLDER also writes it
 /// there; with CROTON_TEST_HOST_VALUES=FOLDER it is read from there and nothing is computed.
 inline std::vector<Array> on_host(const std::function<std::vector<Array>()>& compute) {

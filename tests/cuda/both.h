@@ -63,8 +63,9 @@ inline void check_close(const Array& got_anywhere, const Array& wanted_anywhere,
 /// Checks what a GPU gives against the CPU.
 inline void check_on_both(const std::vector<Array>& values, const Build& build, double relative = 0,
                           const char* gpu = "dev0") {
-  const std::vector<Array> got = outputs_on(gpu, values, build);
   const std::vector<Array> wanted = on_host([&] { return outputs_on("host", values, build); });
+  if (keeps_host_values()) return;
+  const std::vector<Array> got = outputs_on(gpu, values, build);
   REQUIRE(got.size() == wanted.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     INFO("output " << i);
