@@ -28,6 +28,7 @@ struct PlanStatistics {
   std::int64_t arena_bytes = 0;   ///< for temporaries, over all contexts
   int parallel_launches = 0;      ///< launches that use several threads
   int streaming_launches = 0;     ///< launches with non-temporal stores
+  int wide_launches = 0;          ///< GPU: launches whose indices have 64 bits
   bool on_caller = false;         ///< runs on the thread of the caller
 
   std::int64_t calls = 0;

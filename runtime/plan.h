@@ -55,7 +55,8 @@ struct Step {
   DimRef threads = -1;        ///< GPU: threads of a block; -1: PlanKernel::threads
   DimRef packed = -1;         ///< GPU: blocks of the kernel in one block of the launch; -1: 1
   DimRef shared_bytes = -1;   ///< GPU: dynamic shared memory of a block of the launch; -1: 0
-  DimRef work = 0;  ///< estimated cost of the launch in scalar operations; decides threads
+  DimRef span = -1;  ///< GPU: elements that the kernel counts through; -1: those of buffers
+  DimRef work = 0;   ///< estimated cost of the launch in scalar operations; decides threads
   std::vector<std::int32_t> shares;  ///< for each output: the input position in `slots` whose
                                      ///< memory it may take over when that input dies here, or -1
 
@@ -76,7 +77,7 @@ struct Step {
 /// What stands before the text of a GPU module in its wide form, where indices have 64 bits.
 inline constexpr std::string_view kWideForm = "#define CROTON_WIDE\n";
 
-/// Sizes, grids and elements of a buffer from here on need the wide form.
+/// Sizes, grids, spans and elements of a buffer from here on need the wide form.
 inline constexpr std::int64_t kWideFrom = (std::int64_t{1} << 30) - (std::int64_t{1} << 21);
 
 /// Program text that becomes one module.

@@ -216,6 +216,8 @@ class Specialiser {
     if (launch.blocks == 0) return;
     if (kernel.indexed && needs_wide(step, launch.blocks)) {
       launch.kernel = bound_.wide_kernel(step.kernel);
+      launch.counted = true;
+      ++out_.statistics.wide_launches;
       return;
     }
     const bool streams = kernel.streaming_module >= 0 && value(step.misalignment) == 0 &&
@@ -225,7 +227,7 @@ class Specialiser {
   }
 
   bool needs_wide(const Step& step, std::int64_t blocks) const {
-    bool wide = blocks >= kWideFrom;
+    bool wide = blocks >= kWideFrom || (step.span >= 0 && value(step.span) >= kWideFrom);
     for (const DimRef ref : step.sizes) {
       wide = wide || value(ref) >= kWideFrom || value(ref) <= -kWideFrom;
     }

@@ -47,8 +47,10 @@ std::string KernelEmitter::text() {
   text_ += signature();
   open("");
   if (kernel_.packed) {
-    line("const idx block = blockIdx.x * blockDim.y + threadIdx.y;");
+    line("const idx block = BLOCK * (idx)blockDim.y + (idx)threadIdx.y;");
     line("if (block >= blocks) return;");
+  } else {
+    line("END_OF_GRID");
   }
   std::set<int> sizes;
   for (const Node& n : kernel_.nodes) {
@@ -104,7 +106,11 @@ std::string KernelEmitter::signature() const {
                                      cuda_type(buffer.dtype), alone ? "__restrict__ " : "", i));
   }
   for (int i = 0; i < kernel_.sizes; ++i) parameters.push_back(fmt::format("long long size{}", i));
-  if (kernel_.packed) parameters.push_back("long long blocks");
+  if (kernel_.packed) {
+    parameters.push_back("long long blocks");
+  } else if (!parameters.empty()) {
+    parameters.back() += " WIDE_BLOCKS";
+  }
   if (!kernel_.checks.empty()) parameters.push_back("long long* error");
   const int bound = kernel_.packed ? std::max(kernel_.threads, kPackedThreads) : kernel_.threads;
   return fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(\n    {}) {{\n", bound,
@@ -186,8 +192,8 @@ std::string KernelEmitter::element(Id id) const {
   const Node& n = node(id);
   if (layouts_.kept(n.index) > 0) {
     const int width = layouts_.of(lanes_).width;
-    if (width == 1) return fmt::format("b{}[i{}]", n.index, lanes_);
-    return fmt::format("b{}[i{} * {} + {}]", n.index, lanes_, width, k_);
+    if (width == 1) return fmt::format("b{}[r{}]", n.index, lanes_);
+    return fmt::format("b{}[r{} * {} + {}]", n.index, lanes_, width, k_);
   }
   return fmt::format("b{}[{}]", n.index, offset(n));
 }
@@ -207,7 +213,7 @@ void KernelEmitter::statement(Id id) {
     case Op::result:
       return;  // printed where they are used
     case Op::block:
-      return define(id, kernel_.packed ? "block" : "blockIdx.x");
+      return define(id, kernel_.packed ? "block" : "BLOCK");
     case Op::loop:
       return loop(id);
     case Op::lanes:
@@ -488,8 +494,8 @@ void KernelEmitter::written_out(Id id) {
   const std::int64_t sweep = std::int64_t{layout.width} * kernel_.threads;
   const auto extent = static_cast<std::int64_t>(node(node(id).in[0]).bits);
   line("#pragma unroll");
-  open(fmt::format("for (i32 i{0} = 0; i{0} < {1}; ++i{0})", id, layout.turns));
-  line(fmt::format("const idx c{0} = (i{0} * {1} + threadIdx.x){2};", id, kernel_.threads,
+  open(fmt::format("for (i32 r{0} = 0; r{0} < {1}; ++r{0})", id, layout.turns));
+  line(fmt::format("const idx c{0} = (r{0} * {1} + threadIdx.x){2};", id, kernel_.threads,
                    layout.width > 1 ? fmt::format(" * {}", layout.width) : ""));
   const bool exact = extent == sweep * layout.turns;
   if (!exact) open(fmt::format("if (c{} < {})", id, extent));

@@ -21,8 +21,9 @@ namespace croton::codegen {
 /// at multiples of 16 bytes. Names must differ.
 ///
 /// The text computes indices in 32 bits. With `#define CROTON_WIDE` in front of it they have 64,
-/// which a launch needs with a size, a grid or the elements of a buffer of kWideFrom
-/// (runtime/plan.h) or more.
+/// which a launch needs with a size, a grid, a span or the elements of a buffer of kWideFrom
+/// (runtime/plan.h) or more. All kernels take the number of their blocks then, and the grid may
+/// have three dimensions: as many blocks of the launch as are needed or more.
 std::string emit_cuda(std::span<const kernel::Kernel* const> kernels);
 
 /// The options of NVRTC under which the text means what kernel.h says.

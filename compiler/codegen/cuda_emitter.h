@@ -14,9 +14,10 @@
 namespace croton::codegen {
 
 // Names in the text: bN buffer, nN size, cN counter, vN value, pN several loaded at once, aN_K
-// accumulator K of loop N and xN_K its index, sN_K and tN_K their shared scratch, eN where dynamic
-// array N begins, mN how many counters of lanes N are taken several at a time, iN the sweep of
-// lanes that are written out. A value of the k-th of several counters has _k behind its name.
+// accumulator K of loop N and xN_K its index, sN_K and tN_K their shared scratch, mN how many
+// counters of lanes N are taken several at a time, rN the sweep of lanes that are written out. No
+// letter begins the name of a type (cuda_prelude.h). A value of the k-th of several counters has _k
+// behind its name.
 class KernelEmitter {
  public:
   KernelEmitter(const kernel::Kernel& kernel, Prelude& prelude);

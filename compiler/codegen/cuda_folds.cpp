@@ -153,6 +153,8 @@ void KernelEmitter::fold_block(Id id) {
     open("if (blockDim.x > 32)");
     fold_over_warps(id);
     close();
+    // What stands behind counts on the barrier in the middle of the fold.
+    line("else __syncwarp();");
   } else if (kernel_.threads > 32) {
     fold_over_warps(id);
   }

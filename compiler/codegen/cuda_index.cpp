@@ -101,7 +101,8 @@ class Analysis {
         return {*low, *high};
       }
       case Binary::div:
-        return {a.low < 0 ? -a.magnitude() : 0, a.low < 0 || b.low < 0 ? a.magnitude() : a.high};
+        return {a.low < 0 || b.low < 0 ? -a.magnitude() : 0,
+                a.low < 0 || b.low < 0 ? a.magnitude() : a.high};
       case Binary::rem: {
         const double most = std::min(a.magnitude(), b.magnitude());
         return {a.low < 0 ? -most : 0, most};

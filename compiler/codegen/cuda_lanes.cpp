@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/kernel/limits.h"
 
@@ -36,6 +37,8 @@ class LaneLayouts::Chooser {
     for (std::size_t r = 0; r < kernel.regions.size(); ++r) {
       for (const Id id : kernel.regions[r]) region_of_[id] = static_cast<int>(r);
     }
+    factors_.resize(kernel.nodes.size());
+    for (Id id = 0; id < static_cast<Id>(kernel.nodes.size()); ++id) factors_[id] = find_factor(id);
   }
 
   void run() {
@@ -88,7 +91,9 @@ class LaneLayouts::Chooser {
   }
 
   /// The largest power of two up to 16 that surely divides a value.
-  int factor(Id id) const {
+  int factor(Id id) const { return factors_[static_cast<std::size_t>(id)]; }
+
+  int find_factor(Id id) const {
     const Node& n = kernel_.nodes[id];
     switch (n.op) {
       case Op::constant:
@@ -117,20 +122,27 @@ class LaneLayouts::Chooser {
   /// What must be a multiple of `width`, of values known outside of the lanes, so that `id` is;
   /// false where that cannot be told there.
   bool require(Id id, Id lanes, int width, std::vector<Id>& multiples) const {
-    if (factor(id) >= width) return true;
+    std::unordered_set<Id> seen;
+    return require(id, lanes, width, multiples, seen);
+  }
+
+  /// `seen`: what the one that asks has already required, or else given up.
+  bool require(Id id, Id lanes, int width, std::vector<Id>& multiples,
+               std::unordered_set<Id>& seen) const {
+    if (factor(id) >= width || !seen.insert(id).second) return true;
     const Node& n = kernel_.nodes[id];
     if (n.op == Op::constant) return false;
     const bool outside = lanes_around(id) == kNone;
     if (n.op == Op::binary) {
       const auto op = static_cast<Binary>(n.sub);
       if (op == Binary::add || op == Binary::sub) {
-        return require(n.in[0], lanes, width, multiples) &&
-               require(n.in[1], lanes, width, multiples);
+        return require(n.in[0], lanes, width, multiples, seen) &&
+               require(n.in[1], lanes, width, multiples, seen);
       }
       if (op == Binary::mul && !outside) {
         for (const Id factor : {n.in[0], n.in[1]}) {
           if (lanes_around(factor) != kNone || kernel_.nodes[factor].op == Op::constant) continue;
-          return require(factor, lanes, width, multiples);
+          return require(factor, lanes, width, multiples, seen);
         }
         return false;
       }
@@ -345,7 +357,6 @@ class LaneLayouts::Chooser {
         set_width(lanes, width, layout);
         layout.turns = static_cast<int>(turns);
       }
-      kept_width_ = width;
       out_.kept_[buffer] = static_cast<int>(turns * width);
     }
   }
@@ -355,7 +366,7 @@ class LaneLayouts::Chooser {
   bool agree(const std::vector<Id>& users, int width) const {
     return std::all_of(users.begin(), users.end(), [&](Id lanes) {
       const LaneLayout& now = out_.layouts_.at(lanes);
-      if (now.turns > 0) return kept_width_ == width;
+      if (now.turns > 0) return now.width == width;
       LaneLayout layout;
       set_width(lanes, width, layout);
       return layout.multiples.empty();
@@ -366,7 +377,7 @@ class LaneLayouts::Chooser {
   LaneLayouts& out_;
   std::vector<Id> lanes_of_region_;
   std::vector<int> region_of_;
-  int kept_width_ = 0;
+  std::vector<int> factors_;  ///< operands stand before those who use them
 };
 
 LaneLayouts::LaneLayouts(const Kernel& kernel) { Chooser(kernel, *this).run(); }

@@ -20,12 +20,18 @@ typedef u16 f16;   // the bits of
 typedef u16 bf16;  // storage types
 typedef float f32;
 typedef double f64;
-#ifdef CROTON_WIDE  // indices where some size does not fit 32 bits
+#ifdef CROTON_WIDE  // indices where some size does not fit 32 bits, grids of any number of blocks
 typedef i64 idx;
 typedef u64 uidx;
+#define BLOCK (((idx)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x)
+#define WIDE_BLOCKS , long long blocks
+#define END_OF_GRID if (BLOCK >= blocks) return;
 #else
 typedef i32 idx;
 typedef u32 uidx;
+#define BLOCK (idx)blockIdx.x
+#define WIDE_BLOCKS
+#define END_OF_GRID
 #endif
 #ifdef __CUDACC__
 #pragma nv_diag_suppress 177  // values that counters taken together turn out not to need

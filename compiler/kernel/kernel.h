@@ -67,8 +67,10 @@
 //   void NAME(void* const* buffers, const int64_t* sizes, int64_t first_block, int64_t last_block,
 //             int64_t* error)
 // and runs blocks first_block <= b < last_block. In CUDA C++ it is
-//   extern "C" __global__ void NAME(buffers..., long long sizes..., long long* error)
-// with one block of the grid for each block; `error` is there only when the kernel has checks.
+//   extern "C" __global__ void NAME(buffers..., long long sizes..., long long blocks,
+//                                   long long* error)
+// where `blocks` is how many there are, for kernels that are packed and in the program's wide form,
+// and `error` is there only when the kernel has checks (compiler/codegen/cuda.h).
 #pragma once
 
 #include <cstdint>
@@ -146,7 +148,7 @@ struct Node {
   std::uint8_t sub = 0;        ///< Unary or Binary; scatter: 1 where it adds
   bool varying = false;        ///< set by the builder
   bool bounded = false;        ///< int64: at most about a size, so that 32 bits do where they do
-                               ///< for all sizes, grids and buffers
+                               ///< for all sizes, grids, buffers and the launch's span
   bool streaming = false;      ///< store: nobody reads it soon and it exceeds the cache
   std::uint8_t unroll = 1;     ///< lanes: how many vectors an iteration takes (1, 2, 4, 8)
   std::int32_t index = 0;      ///< size: which; memory nodes and local: buffer; check: id; result

@@ -21,6 +21,19 @@ constexpr std::size_t kStagedWhole = std::size_t{16} << 20;
 
 }  // namespace
 
+Grid grid_of(std::int64_t blocks) {
+  constexpr std::int64_t kMostX = std::numeric_limits<std::int32_t>::max(), kMostY = 65535;
+  const auto parts = [](std::int64_t n, std::int64_t most) { return n / most + (n % most != 0); };
+  Grid grid;
+  // Layers of about the same size, so that few blocks have nothing to do.
+  const std::int64_t layers = parts(blocks, kMostX);
+  const std::int64_t z = parts(layers, kMostY), y = parts(layers, z);
+  grid.z = static_cast<unsigned>(z);
+  grid.y = static_cast<unsigned>(y);
+  grid.x = static_cast<unsigned>(parts(blocks, y * z));
+  return grid;
+}
+
 /// A point in the work of a queue.
 class GpuEvent final : public Event {
  public:
@@ -167,12 +180,8 @@ void GpuQueue::launch(const Launch& l) {
   const auto& kernel = *static_cast<const GpuKernel*>(l.kernel);
   if (l.blocks <= 0) return;  // an empty grid is an error to CUDA
   const std::int64_t grid = (l.blocks + l.packed - 1) / l.packed;
-  if (grid > std::numeric_limits<std::int32_t>::max()) {
-    throw DeviceError(
-        fmt::format("[{}] a kernel needs {} blocks, and a grid holds at most 2147483647: work on "
-                    "the array in parts",
-                    gpu_->name(), grid));
-  }
+  const Grid shape = grid_of(grid);
+  internal_check(shape.y == 1 || l.counted, "a kernel that cannot tell where such a grid ends");
   parameters_.clear();
   for (std::int32_t i = 0; i < l.buffer_count; ++i) {
     parameters_.push_back(const_cast<void**>(&l.buffers[i]));
@@ -185,9 +194,9 @@ void GpuQueue::launch(const Launch& l) {
   if (l.counted) parameters_.push_back(&blocks);
   if (l.checks) parameters_.push_back(&error);
   const Result result =
-      api().launch(kernel.function, static_cast<unsigned>(grid), 1, 1,
-                   static_cast<unsigned>(l.threads), static_cast<unsigned>(l.packed), 1,
-                   static_cast<unsigned>(l.shared_bytes), active_, parameters_.data(), nullptr);
+      api().launch(kernel.function, shape.x, shape.y, shape.z, static_cast<unsigned>(l.threads),
+                   static_cast<unsigned>(l.packed), 1, static_cast<unsigned>(l.shared_bytes),
+                   active_, parameters_.data(), nullptr);
   fenced_ = false;
   if (result != kSuccess) {
     gpu_->check(result, fmt::format("launching {} with {} blocks of {} x {} threads", kernel.name,

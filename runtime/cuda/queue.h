@@ -20,6 +20,16 @@ struct GpuKernel {
   std::string name;
 };
 
+struct Grid {
+  unsigned x = 1;
+  unsigned y = 1;
+  unsigned z = 1;
+};
+
+/// The dimensions of a grid of that many blocks (1 or more), or of a few more where one dimension
+/// does not hold them.
+Grid grid_of(std::int64_t blocks);
+
 /// What library functions get as their `queue`.
 struct LibraryQueue {
   Gpu& gpu;

@@ -1,10 +1,12 @@
 // The text of the CUDA emitter, and what it means on the host.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "compiler/codegen/cuda.h"
 #include "compiler/codegen/cuda_barriers.h"
 #include "compiler/codegen/cuda_expression.h"
+#include "compiler/codegen/cuda_index.h"
 #include "compiler/kernel/builder.h"
 #include "compiler/kernel/evaluate.h"
 #include "croton/error.h"
@@ -71,9 +73,10 @@ TEST_CASE("the text of an elementwise kernel", "[cuda]") {
     const f32* __restrict__ b0,
     const f32* __restrict__ b1,
     f32* __restrict__ b2,
-    long long size0) {
+    long long size0 WIDE_BLOCKS) {
+  END_OF_GRID
   const idx n0 = (idx)size0;
-  const idx v0 = blockIdx.x;
+  const idx v0 = BLOCK;
   const idx v2 = v0 * 1000;
   const idx v4 = n0 - v2;
   const idx v5 = 1000 < v4 ? 1000 : v4;
@@ -111,12 +114,13 @@ TEST_CASE("the text of a row reduction", "[cuda]") {
   CHECK(body_of(emit(row_sum())) == R"(extern "C" __global__ void __launch_bounds__(256) row_sum(
     const f32* __restrict__ b0,
     f32* __restrict__ b1,
-    long long size0,
+    long long size0 WIDE_BLOCKS,
     long long* error) {
+  END_OF_GRID
   const idx n0 = (idx)size0;
   const bool v2 = n0 <= 4096ll;
   if (threadIdx.x == 0 && !v2) report(error, 0, n0, 4096ll);
-  const idx v5 = blockIdx.x;
+  const idx v5 = BLOCK;
   const idx v6 = (idx)((uidx)n0 * (uidx)v5);
   f32 a7_0 = 0.0f;
   const idx m7 = ((v6) & 3) == 0 ? n0 / 4 * 4 : 0;
@@ -184,7 +188,7 @@ TEST_CASE("arguments are restrict unless they may overlap", "[cuda]") {
   const std::string text = emit(b.finish());
   CHECK_THAT(text, Contains("const f32* b0,\n"));
   CHECK_THAT(text, Contains("const f32* __restrict__ b1,\n"));
-  CHECK_THAT(text, Contains("f32* b2) {\n"));
+  CHECK_THAT(text, Contains("f32* b2 WIDE_BLOCKS) {\n"));
 }
 
 TEST_CASE("literals are exact", "[cuda]") {
@@ -268,6 +272,66 @@ TEST_CASE("barriers stand where threads read what others wrote", "[cuda]") {
     b.end(loop);
     CHECK(count(emit(b.finish()), "__syncthreads") == 2);
   }
+}
+
+TEST_CASE("a fold waits for the warp where a block has but one", "[cuda]") {
+  Builder b(256);
+  b.stretch();
+  const int in = b.buffer(DType::float32, false), out = b.buffer(DType::float32, true);
+  const Expr lanes = b.begin_lanes(b.size(0), {{Fold::sum, DType::float32, kNone}});
+  b.accumulate(lanes, 0, b.load(in, b.i64(0), b.i64(1)));
+  b.end(lanes);
+  b.store(out, b.i64(0), b.i64(0), b.result(lanes, 0));
+  CHECK_THAT(emit(b.finish()), Contains("}\n  else __syncwarp();\n"));
+}
+
+TEST_CASE("no name is that of a type", "[cuda]") {
+  // Lanes with arrays in registers, of every number up to 70.
+  for (int before = 0; before < 70; ++before) {
+    Builder b(32);
+    const int in = b.buffer(DType::float32, false), out = b.buffer(DType::float32, true);
+    const Expr n = b.i64(64), zero = b.i64(0), one = b.i64(1);
+    const int kept = b.local(DType::float32, n);
+    for (int i = 0; i < before; ++i) b.store(out, b.block(), zero, b.load(in, b.block(), zero));
+    Expr lanes = b.begin_lanes(n);
+    b.store(kept, zero, one, b.load(in, zero, one));
+    b.end(lanes);
+    lanes = b.begin_lanes(n);
+    b.store(out, zero, one, b.load(kept, zero, one));
+    b.end(lanes);
+    const std::string text = emit(b.finish());
+    CHECK_THAT(text, Contains("for (i32 "));
+    for (const char* type : {"i8", "i16", "i32", "i64"}) {
+      INFO(type);
+      CHECK_THAT(text, !Contains("i32 " + std::string(type) + " ="));
+    }
+  }
+}
+
+TEST_CASE("an index may be negative where a divisor is", "[cuda]") {
+  // Sizes are less than 2^30: the result lies between -3 and 2 times that.
+  Builder b;
+  const int out = b.buffer(DType::int64, true);
+  const Expr quotient = b.binary(kernel::Binary::min, b.block() / b.size(0), b.i64(0));
+  const Expr value = quotient - b.size(1) - b.size(2);
+  b.store(out, b.i64(0), b.i64(0), value);
+  const Kernel k = b.finish();
+  const std::vector<IndexType> types = index_types(k);
+  const auto stored = std::find_if(k.nodes.begin(), k.nodes.end(),
+                                   [](const kernel::Node& n) { return n.op == kernel::Op::store; });
+  REQUIRE(stored != k.nodes.end());
+  CHECK(types[static_cast<std::size_t>(stored->in[2])] == IndexType::none);
+}
+
+TEST_CASE("what addresses are made of is looked at once", "[cuda]") {
+  Builder b;
+  const int in = b.buffer(DType::float32, false), out = b.buffer(DType::float32, true);
+  Expr start = b.block();
+  for (int i = 0; i < 100; ++i) start = start + (start + b.size(i));
+  const Expr lanes = b.begin_lanes(b.size(0));
+  b.store(out, start, b.i64(1), b.load(in, start, b.i64(1)));
+  b.end(lanes);
+  CHECK_THAT(emit(b.finish()), Contains("__global__"));
 }
 
 TEST_CASE("shared memory whose size the launch decides", "[cuda]") {

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "compiler/codegen/cuda.h"
+#include "runtime/plan.h"
 
 namespace croton::test {
 namespace {
@@ -30,9 +31,12 @@ void write_int(std::ofstream& file, std::int64_t value) {
 }
 
 void write_launch(std::ofstream& file, std::size_t index, const kernel::Kernel& k,
-                  const Launch& launch) {
+                  const Launch& launch, bool wide) {
   write_int(file, static_cast<std::int64_t>(index));
-  write_int(file, (launch.blocks + launch.packed - 1) / launch.packed);
+  // Of the wide form in two rows, of which the last may hold blocks that are none of the kernel.
+  const std::int64_t grid = (launch.blocks + launch.packed - 1) / launch.packed;
+  write_int(file, wide ? (grid + 1) / 2 : grid);
+  write_int(file, wide ? 2 : 1);
   write_int(file, launch.threads > 0 ? launch.threads : k.threads);
   write_int(file, launch.packed);
   write_int(file, codegen::cuda_shared_bytes(k, launch.sizes) * launch.packed);
@@ -42,9 +46,10 @@ void write_launch(std::ofstream& file, std::size_t index, const kernel::Kernel& 
     file.write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
   }
-  write_int(file, k.sizes + (k.packed ? 1 : 0));
+  const bool counted = k.packed || wide;
+  write_int(file, k.sizes + (counted ? 1 : 0));
   for (int i = 0; i < k.sizes; ++i) write_int(file, launch.sizes[static_cast<std::size_t>(i)]);
-  if (k.packed) write_int(file, launch.blocks);
+  if (counted) write_int(file, launch.blocks);
   write_int(file, k.checks.empty() ? 0 : 1);
 }
 
@@ -71,10 +76,12 @@ bool can_run_kernels() { return false; }
 constexpr const char* kRunner = "";
 #endif
 
-HostProgram::HostProgram(const std::vector<KernelCase>& cases) : cases_(cases) {
+HostProgram::HostProgram(const std::vector<KernelCase>& cases, bool wide)
+    : cases_(cases), wide_(wide) {
   std::vector<const kernel::Kernel*> kernels;
   for (const KernelCase& c : cases) kernels.push_back(&c.kernel);
-  folder_.write("kernels.cu", codegen::emit_cuda(kernels));
+  folder_.write("kernels.cu",
+                (wide ? std::string(kWideForm) : std::string()) + codegen::emit_cuda(kernels));
 }
 
 std::vector<Outcome> HostProgram::run(bool descending) const {
@@ -89,7 +96,7 @@ std::vector<Outcome> HostProgram::run(bool descending) const {
   write_int(input, launches);
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     for (const Launch& launch : cases_[i].launches) {
-      write_launch(input, i, cases_[i].kernel, launch);
+      write_launch(input, i, cases_[i].kernel, launch, wide_);
     }
   }
   input.close();

@@ -82,7 +82,37 @@ KernelCase kept_case(int threads, std::int64_t width, std::int64_t packed) {
   return made;
 }
 
-// The same where the launch knows the width, with the row in shared memory.
+// Arrays of which some are wanted eight elements at a time and others four; the last one by lanes
+// of both kinds.
+KernelCase two_widths_case() {
+  const DType narrow = DType::uint16, wide = DType::int32;
+  constexpr std::int64_t kWidth = 256;
+  Builder b(32);
+  const int x = b.buffer(narrow, false), y = b.buffer(wide, false), out = b.buffer(wide, true);
+  const Expr zero = b.i64(0), one = b.i64(1), n = b.i64(kWidth);
+  const int first = b.local(narrow, n), second = b.local(wide, n), both = b.local(narrow, n);
+  Expr lanes = b.begin_lanes(n);
+  b.store(first, zero, one, b.load(x, zero, one) + 1);
+  b.end(lanes);
+  lanes = b.begin_lanes(n);
+  b.store(both, zero, one, b.load(first, zero, one) + b.load(x, b.i64(kWidth), one));
+  b.end(lanes);
+  lanes = b.begin_lanes(n);
+  b.store(second, zero, one, b.load(y, zero, one) * 3);
+  b.end(lanes);
+  lanes = b.begin_lanes(n);
+  const Expr sum = b.load(second, zero, one) + b.cast(b.load(both, zero, one), wide);
+  b.store(out, zero, one, sum + b.load(y, b.i64(kWidth), one));
+  b.end(lanes);
+  return {"two widths",
+          b.finish(),
+          {{1,
+            {},
+            {counted(narrow, 2 * kWidth, 499), counted(wide, 2 * kWidth, 1009),
+             untouched(wide, kWidth)}}}};
+}
+
+// Rows as in kept_case where the launch knows the width, with the row in shared memory.
 KernelCase elastic_case() {
   const DType t = DType::int32;
   Builder b(256);
@@ -173,6 +203,7 @@ std::vector<KernelCase> layout_cases() {
   cases.push_back(kept_case(32, 256, 8));
   cases.push_back(kept_case(64, 500, 1));
   cases.push_back(kept_case(128, 1023, 1));
+  cases.push_back(two_widths_case());
   cases.push_back(elastic_case());
   for (const DType t :
        {DType::int32, DType::int64, DType::uint32, DType::uint64, DType::float32, DType::float64}) {

@@ -38,13 +38,13 @@ std::int64_t first_difference(DType dtype, const test::Bytes& right, const test:
   return -1;
 }
 
-void compare(const std::vector<KernelCase>& cases) {
+void compare(const std::vector<KernelCase>& cases, bool wide = false) {
   if (!test::can_run_kernels()) {
     std::cout << "SKIP: running emitted CUDA C++ on the host: there is no emulator, or no g++"
               << std::endl;
     return;
   }
-  const test::HostProgram program(cases);
+  const test::HostProgram program(cases, wide);
   const std::vector<test::Outcome> runs[] = {program.run(false), program.run(true)};
   std::size_t i = 0;
   for (const KernelCase& c : cases) {
@@ -77,6 +77,11 @@ TEST_CASE("emitted structures mean what the kernel language says", "[cuda]") {
 
 TEST_CASE("emitted layouts mean what the kernel language says", "[cuda]") {
   compare(test::layout_cases());
+}
+
+TEST_CASE("the wide form means the same", "[cuda]") {
+  compare(test::structure_cases(), true);
+  compare(test::layout_cases(), true);
 }
 
 TEST_CASE("mathematical functions give the same bits", "[cuda]") { compare(test::math_cases()); }

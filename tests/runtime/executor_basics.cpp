@@ -282,6 +282,24 @@ TEST_CASE("large outputs that nobody reads use non-temporal stores") {
   CHECK(machine.cpu->compiled == 2);
 }
 
+TEST_CASE("a launch has indices of 64 bits where it counts through more than 32 hold") {
+  // Rows of 2^16 against columns of 2^16: 2^32 elements, though each buffer is small.
+  const auto wide_launches = [](std::int64_t columns, bool spans) {
+    FakeMachine machine(no_cache());
+    Plan plan = add_plan();
+    plan.kernels[0].indexed = true;
+    const Dim n = plan.dims.input_size(0, 0);
+    if (spans) plan.steps[0].span = plan.dims.ref(n * Dim(columns));
+    const Executable f(machine.runtime, std::move(plan), Config());
+    run1(f, {Array::zeros({1 << 16}), Array::zeros({1 << 16})});
+    CHECK(machine.cpu->compiled == 1 + f.statistics().wide_launches);
+    return f.statistics().wide_launches;
+  };
+  CHECK(wide_launches(1 << 16, true) == 1);
+  CHECK(wide_launches(1 << 13, true) == 0);
+  CHECK(wide_launches(1 << 16, false) == 0);
+}
+
 TEST_CASE("sizes come from integer arguments") {
   FakeMachine machine(no_cache());
   PlanBuilder b("zeros");

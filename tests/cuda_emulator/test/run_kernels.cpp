@@ -1,10 +1,10 @@
 // Compiles a text of kernels and runs launches of a file:
 //   run_kernels SOURCE INPUT OUTPUT OPTION...
 // The input holds int64 numbers: the count of kernels, for each the length of its name and the
-// name; the count of launches, for each: kernel, blocks of the grid, threads of a block in x and in
-// y, bytes of dynamic shared memory, count of buffers and for each its bytes and data, count of
-// numbers and the numbers, whether there are error words. The output holds, for each launch, the
-// buffers and the three error words.
+// name; the count of launches, for each: kernel, blocks of the grid in x and in y, threads of a
+// block in x and in y, bytes of dynamic shared memory, count of buffers and for each its bytes and
+// data, count of numbers and the numbers, whether there are error words. The output holds, for each
+// launch, the buffers and the three error words.
 #include <cuda.h>
 #include <nvrtc.h>
 
@@ -86,7 +86,7 @@ void give_back(CUdeviceptr pointer, std::vector<char> data, std::ofstream& out) 
 
 void launch(Input& in, std::ofstream& out, const std::vector<CUfunction>& kernels) {
   const CUfunction kernel = kernels.at(static_cast<std::size_t>(in.number()));
-  const auto grid = static_cast<unsigned>(in.number());
+  const auto grid = static_cast<unsigned>(in.number()), rows = static_cast<unsigned>(in.number());
   const auto x = static_cast<unsigned>(in.number()), y = static_cast<unsigned>(in.number());
   const auto shared = static_cast<unsigned>(in.number());
   std::vector<std::vector<char>> buffers(static_cast<std::size_t>(in.number()));
@@ -111,7 +111,7 @@ void launch(Input& in, std::ofstream& out, const std::vector<CUfunction>& kernel
          "the limit of shared memory");
   }
   if (grid > 0) {
-    need(cuLaunchKernel(kernel, grid, 1, 1, x, y, 1, shared, nullptr, arguments.data(), nullptr),
+    need(cuLaunchKernel(kernel, grid, rows, 1, x, y, 1, shared, nullptr, arguments.data(), nullptr),
          "launching");
   }
   for (std::size_t i = 0; i < buffers.size(); ++i) give_back(pointers[i], buffers[i], out);
