@@ -69,7 +69,7 @@ class Placer {
 
   Variable moved(const Variable& v, const std::string* to, const Node* user) {
     if (is_everywhere(v) || v.node()->context == to) return v;
-    const std::string key = std::to_string(v.node()->id) + "." + std::to_string(v.output()) + *to;
+    const std::string key = key_of(v, to);
     if (const auto it = transfers_.find(key); it != transfers_.end()) return it->second;
     Variable copy;
     if (free_.contains(v.node())) {
@@ -89,18 +89,30 @@ class Placer {
   }
 
  private:
-  /// A value that is free, on another context; chains of them may be long.
-  Variable made_again(const Variable& v, const std::string* to) const {
-    std::vector<const Node*> chain{v.node()};
-    while (free_.contains(chain.back()->inputs[0].node())) {
-      chain.push_back(chain.back()->inputs[0].node());
-    }
+  static std::string key_of(const Variable& v, const std::string* to) {
+    return std::to_string(v.node()->id) + "." + std::to_string(v.output()) + *to;
+  }
+
+  /// A value that is free, on another context; chains of them may be long, and all their values
+  /// wanted there.
+  Variable made_again(const Variable& v, const std::string* to) {
+    std::vector<Variable> chain{v};
     Variable below;
+    while (!below.defined() && free_.contains(chain.back().node()->inputs[0].node())) {
+      const Variable& input = chain.back().node()->inputs[0];
+      const auto known = transfers_.find(key_of(input, to));
+      if (known != transfers_.end()) {
+        below = known->second;
+      } else {
+        chain.push_back(input);
+      }
+    }
     for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
-      std::vector<Variable> inputs = (*it)->inputs;
+      std::vector<Variable> inputs = it->node()->inputs;
       if (below.defined()) inputs[0] = below;
-      below = with_inputs(**it, std::move(inputs));
+      below = with_inputs(*it->node(), std::move(inputs));
       set_context(below, to);
+      transfers_.emplace(key_of(*it, to), below);
     }
     return below;
   }

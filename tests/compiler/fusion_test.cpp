@@ -102,6 +102,22 @@ TEST_CASE("a long sum is cut between its terms") {
   CHECK(f.statistics().launches <= 6);
 }
 
+TEST_CASE("a chain of shapes is made once on a context that wants all of it") {
+  constexpr int kLong = 60;
+  Variable x = tensor("x", DType::float32, {2, 3});
+  FunctionGraph function;
+  function.graph.inputs = {x};
+  Variable seen = x;
+  for (int i = 0; i < kLong; ++i) {
+    seen = i % 2 == 0 ? transpose(seen) : reshape(seen, {6, 1});
+    function.graph.outputs.push_back(tanh(seen.transfer("other")));
+  }
+  const CompileContext context{
+      current_config(), "cpu", [](const std::string&) { return host_target(); }, {}};
+  const std::size_t before = function.graph.order().size();
+  CHECK(place(function.graph, context).order().size() <= 2 * before);
+}
+
 TEST_CASE("with fusion off each op is a kernel") {
   Variable x = vector("x");
   FunctionGraph function;
