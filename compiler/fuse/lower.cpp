@@ -254,8 +254,12 @@ Expr GroupLowering::aligned(const Variable& v) {
 Expr GroupLowering::at(const Variable& v, const std::vector<Position>& position, Expr mask) {
   const std::string name = key(v, position, mask);
   for (auto scope = memo_.rbegin(); scope != memo_.rend(); ++scope) {
-    if (const auto it = scope->find(name); it != scope->end()) return it->second;
+    const auto it = scope->find(name);
+    if (it == scope->end()) continue;
+    if (survey_) met_.insert(met_.end(), met_at_[name].begin(), met_at_[name].end());
+    return it->second;
   }
+  const std::size_t before = met_.size();
   const Node* node = v.node();
   Expr result;
   if (const auto it = folds_.find(node); it != folds_.end()) {
@@ -280,6 +284,13 @@ Expr GroupLowering::at(const Variable& v, const std::vector<Position>& position,
     result = read(v, position, mask);
   }
   memo_.back().emplace(name, result);
+  if (survey_) {
+    // Each once, however often a value is used on the way.
+    const auto mine = met_.begin() + static_cast<std::ptrdiff_t>(before);
+    std::sort(mine, met_.end());
+    met_.erase(std::unique(mine, met_.end()), met_.end());
+    met_at_[name].assign(mine, met_.end());
+  }
   return result;
 }
 
@@ -310,7 +321,14 @@ Expr GroupLowering::compute(const Node* node, const std::vector<Position>& posit
     std::vector<DimType> in;
     for (const Variable& input : node->inputs) in.push_back(shapes.of(input));
     ElementLowering lowering(*this, *node, in, shapes.of(node), mask);
-    return node->op->element(lowering, position);
+    const std::size_t before = met_.size();
+    const Expr result = node->op->element(lowering, position);
+    if (survey_) {
+      std::vector<Access>& reads = member_reads_[node];
+      reads.clear();
+      for (std::size_t i = before; i < met_.size(); ++i) reads.push_back(walked_[met_[i]]);
+    }
+    return result;
   }
   const auto narrow = [](DType t) { return t == DType::float16 || t == DType::bfloat16; };
   std::vector<Expr> operands;
@@ -338,8 +356,10 @@ Position GroupLowering::linear(const Variable& v, const std::vector<Position>& p
     stride = stride * shape[axis];
   }
   if (!survey_) return sum;
-  Access access{std::vector<Dim>(group.domain.size(), Dim(0))};
+  Access access{std::vector<Dim>(group.domain.size(), Dim(0)), !sum.affine()};
   for (const auto& [axis, coefficient] : sum.terms) access.coefficient[axis] = coefficient;
+  met_.push_back(walked_.size());
+  walked_.push_back(access);
   if (sum.affine()) {
     accesses_.push_back(access);
   } else {

@@ -21,7 +21,11 @@ struct DomainLoop {
 /// A read or write of memory that is a sum of loop counters times sizes.
 struct Access {
   std::vector<Dim> coefficient;  ///< one a domain axis
+  bool computed = false;         ///< an index that is computed comes on top
 };
+
+/// What a member reads (itself, or for what it is made of) at each element of the domain.
+using MemberReads = std::unordered_map<const Node*, std::vector<Access>>;
 
 /// The loops of a group's domain, outer to inner, from how its operands are read. Axes of size 1
 /// have none.
@@ -40,6 +44,8 @@ class GroupLowering {
   void survey();
   const std::vector<Access>& accesses() const { return accesses_; }
   const std::vector<bool>& used_alone() const { return used_alone_; }
+  /// Of the members that are not elementwise.
+  const MemberReads& member_reads() const { return member_reads_; }
   const std::vector<Variable>& reads() const { return reads_; }
   /// The members whose values something needed.
   const std::unordered_set<const Node*>& computed() const { return computed_; }
@@ -134,6 +140,12 @@ class GroupLowering {
   std::vector<std::pair<int, Dim>> elements_;  ///< of the declared buffers
   std::vector<Access> accesses_;
   std::vector<bool> used_alone_;
+  // Survey: all reads and writes so far; the numbers of those that the values under way are made
+  // of, and that each value seen so far is made of.
+  std::vector<Access> walked_;
+  std::vector<std::size_t> met_;
+  std::unordered_map<std::string, std::vector<std::size_t>> met_at_;
+  MemberReads member_reads_;
   std::vector<Variable> reads_;
   VariableMap<bool> in_place_;
   std::unordered_set<const Node*> computed_;  ///< survey: seen so far; else: what a survey saw

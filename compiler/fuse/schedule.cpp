@@ -37,6 +37,7 @@ Survey survey(const Group& group, const Shapes& shapes) {
   result.loops = merge_axes(group, lowering.accesses(), lowering.used_alone());
   result.reads = lowering.reads();
   result.computed = lowering.computed();
+  result.member_reads = lowering.member_reads();
   for (const Variable& read : result.reads) result.in_place[read] = lowering.reads_in_place(read);
   return result;
 }
@@ -44,6 +45,8 @@ Survey survey(const Group& group, const Shapes& shapes) {
 void finish(KernelLaunch& launch, kernel::Builder& builder, const GroupLowering& lowering) {
   launch.kernel = builder.finish();
   launch.sizes = lowering.size_arguments();
+  launch.span = 1;
+  for (const Dim& size : lowering.group.domain) launch.span = launch.span * size;
   kernel::Kernel& k = launch.kernel;
   std::vector<bool> used(k.buffers.size(), false);
   const auto touches = [](const kernel::Node& node) {

@@ -31,6 +31,9 @@ struct KernelLaunch {
   /// Zero where each row that a `lanes` writes starts at a multiple of 64 bytes, so that
   /// non-temporal stores are possible.
   Dim misalignment = 0;
+  /// GPU: no number that the kernel holds for bounded is larger than this or a buffer: the elements
+  /// of the domain, which may be more than those of any buffer.
+  Dim span = 0;
 };
 
 struct PartialBuffer {
@@ -75,6 +78,7 @@ struct Survey {
   std::vector<Variable> reads;
   VariableMap<bool> in_place;
   std::unordered_set<const Node*> computed;
+  MemberReads member_reads;
 };
 Survey survey(const Group& group, const Shapes& shapes);
 

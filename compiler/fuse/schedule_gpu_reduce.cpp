@@ -122,9 +122,10 @@ class ColumnScheduler : private ReduceParts {
     rows_ = extent(loops, first_reduced_, lane_);
     kept_ = extent(loops, 0, first_reduced_);
     chunks_ = max(Dim(1), ceil_div(columns_, kTile));
+    tile_ = fitting(kTile);
     // Where only calls know how many columns there are, they say how many threads it takes.
     at_once_ =
-        columns_.is_number() ? max(Dim(1), floor_div(Dim(kTile), max(columns_, Dim(1)))) : Dim(1);
+        columns_.is_number() ? max(Dim(1), floor_div(Dim(tile_), max(columns_, Dim(1)))) : Dim(1);
     const Dim sweeps = ceil_div(rows_, at_once_);
     pieces_ = max(Dim(1), min(floor_div(sweeps, kSweeps),
                               floor_div(Dim(kMostPartials), max(Dim(1), kept_ * chunks_))));
@@ -141,6 +142,17 @@ class ColumnScheduler : private ReduceParts {
   }
 
  private:
+  /// Elements of a tile, `most` or a half, a quarter ... of it, so that what the folds have of each
+  /// fits shared memory.
+  std::int64_t fitting(std::int64_t most) const {
+    std::int64_t bytes = 0;
+    for (const PartialBuffer& partial : result_.partials) {
+      bytes += static_cast<std::int64_t>(size_of(partial.dtype));
+    }
+    while (most > 1 && most * bytes > target_.device.shared_bytes) most /= 2;
+    return most;
+  }
+
   void first_stage() {
     KernelLaunch launch;
     kernel::Builder b;
@@ -187,8 +199,8 @@ class ColumnScheduler : private ReduceParts {
     std::vector<int> tile;
     if (!single) {
       for (const Node* fold : folds_) {
-        tile.push_back(b.local(fold->inputs[0].dtype(), b.i64(kTile)));
-        if (pairs(fold)) tile.push_back(b.local(DType::int64, b.i64(kTile)));
+        tile.push_back(b.local(fold->inputs[0].dtype(), b.i64(tile_)));
+        if (pairs(fold)) tile.push_back(b.local(DType::int64, b.i64(tile_)));
       }
     }
     const Expr from = b.bounded(b.bounded(first * n_) + start_);
@@ -272,7 +284,9 @@ class ColumnScheduler : private ReduceParts {
 
   void second_stage() {
     KernelLaunch launch;
-    kernel::Builder b(static_cast<int>(kFinalColumns * kFinalRows));
+    const std::int64_t final_rows =
+        std::max<std::int64_t>(1, fitting(kFinalColumns * kFinalRows) / kFinalColumns);
+    kernel::Builder b(static_cast<int>(kFinalColumns * final_rows));
     GroupLowering l(group_, shapes_, b, target_.check_bounds);
     l.set_loops(known_.loops, known_.computed);
     std::vector<int> partial;
@@ -291,15 +305,15 @@ class ColumnScheduler : private ReduceParts {
     l.hoist(running);
     std::vector<int> tile;
     for (const Node* fold : folds_) {
-      const Expr elements = b.i64(kFinalColumns * kFinalRows);
+      const Expr elements = b.i64(kFinalColumns * final_rows);
       tile.push_back(b.local(fold->inputs[0].dtype(), elements));
       if (pairs(fold)) tile.push_back(b.local(DType::int64, elements));
     }
-    const Expr lane = b.begin_lanes(b.i64(kFinalColumns * kFinalRows));
+    const Expr lane = b.begin_lanes(b.i64(kFinalColumns * final_rows));
     const Expr column = start + lane % kFinalColumns;
     const Expr in_tile = lane / kFinalColumns;
-    const Expr sweep = b.begin_loop((pieces + (kFinalRows - 1)) / kFinalRows, accumulators());
-    const Expr piece = b.bounded(sweep * kFinalRows + in_tile);
+    const Expr sweep = b.begin_loop((pieces + (final_rows - 1)) / final_rows, accumulators());
+    const Expr piece = b.bounded(sweep * final_rows + in_tile);
     const Expr mask = (piece < pieces) & (column < n);
     const Expr at = (kept_row * pieces + piece) * n + column;
     std::size_t p = 0;
@@ -323,7 +337,7 @@ class ColumnScheduler : private ReduceParts {
 
     const Expr counter = b.begin_lanes(b.binary(Binary::min, b.i64(kFinalColumns), n - start));
     l.open();
-    const Expr row = b.begin_loop(b.i64(kFinalRows), accumulators());
+    const Expr row = b.begin_loop(b.i64(final_rows), accumulators());
     p = 0;
     for (std::size_t k = 0; k < folds_.size(); ++k) {
       const Expr value = b.load(tile[p++], row * kFinalColumns, b.i64(1));
@@ -345,6 +359,7 @@ class ColumnScheduler : private ReduceParts {
   Dim rows_;
   Dim kept_;
   Dim chunks_;
+  std::int64_t tile_ = kTile;
   Dim at_once_;
   Dim pieces_;
   Dim piece_sweeps_;

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "compiler/codegen/cuda.h"
 #include "compiler/fuse/row_stages.h"
 #include "compiler/fuse/schedule.h"
-#include "compiler/kernel/limits.h"
 #include "croton/error.h"
 
 namespace croton {
@@ -29,7 +29,6 @@ struct RowLayout {
   int threads = kWarp;
   bool elastic = false;
   bool keeps = false;
-  Dim fits = 1;  ///< 1 where a call's rows are of the widths that this layout is for, else 0
 };
 
 class RowScheduler {
@@ -44,33 +43,27 @@ class RowScheduler {
   }
 
   Scheduled run() {
-    const std::int64_t bytes = Staging(group_, shapes_, &known_).kept_bytes();
-    const Dim inner = known_.loops.back().size;
-    Scheduled scheduled;
-    if (width_.is_number()) {
-      RowLayout layout;
-      layout.threads = threads_for(inner.number());
-      const std::int64_t mine = (width_.number() + layout.threads - 1) / layout.threads * bytes;
-      layout.keeps = mine <= kernel::kThreadArrayBytes ||
-                     width_.number() * bytes <= target_.device.shared_bytes;
-      scheduled.launches.push_back(kernel(layout));
-      return scheduled;
-    }
+    const bool keeps = Staging(group_, shapes_, &known_).kept_bytes() > 0;
     RowLayout layout;
-    layout.elastic = true;
-    layout.threads = kMostElastic;
-    if (bytes == 0) {
-      scheduled.launches.push_back(kernel(layout));
-      return scheduled;
+    layout.elastic = !width_.is_number();
+    layout.threads = layout.elastic ? kMostElastic : threads_for(known_.loops.back().size.number());
+    layout.keeps = keeps;
+    Scheduled scheduled;
+    KernelLaunch kept = kernel(layout);
+    // Of the sizes, where they are not numbers.
+    const Dim fits = less(shared_bytes(kept), Dim(target_.device.shared_bytes + 1));
+    if (keeps && !fits.is(1)) {
+      layout.keeps = false;
+      KernelLaunch again = kernel(layout);
+      // Two kernels, of which each call runs one: wide rows are rare.
+      again.blocks = again.blocks * (Dim(1) - fits);
+      again.rare = !fits.is_number();
+      kept.blocks = kept.blocks * fits;
+      if (!fits.is(0)) scheduled.launches.push_back(std::move(kept));
+      scheduled.launches.push_back(std::move(again));
+    } else {
+      scheduled.launches.push_back(std::move(kept));
     }
-    // Two kernels, of which each call runs one: wide rows are rare.
-    layout.keeps = true;
-    layout.fits = less(width_, Dim(target_.device.shared_bytes / bytes));
-    scheduled.launches.push_back(kernel(layout));
-    layout.keeps = false;
-    layout.fits = Dim(1) - layout.fits;
-    scheduled.launches.push_back(kernel(layout));
-    scheduled.launches.back().rare = true;
     return scheduled;
   }
 
@@ -81,6 +74,13 @@ class RowScheduler {
     return static_cast<int>(std::clamp<std::uint64_t>(wanted, kWarp, kMostThreads));
   }
 
+  /// Of one block of the kernel, for what lies in no registers.
+  Dim shared_bytes(const KernelLaunch& launch) const {
+    std::vector<Dim> sizes;
+    for (const DimRef ref : launch.sizes) sizes.push_back(shapes_.dims().dim(ref));
+    return codegen::cuda_shared_term(launch.kernel, sizes);
+  }
+
   KernelLaunch kernel(const RowLayout& layout) const {
     KernelLaunch launch;
     kernel::Builder b(layout.threads);
@@ -89,7 +89,7 @@ class RowScheduler {
     launch.buffers = declare_buffers(lowering, group_.outputs, known_.reads);
     launch.outputs = static_cast<int>(group_.outputs.size());
     launch.shares.assign(group_.outputs.size(), -1);
-    launch.blocks = rows_ * layout.fits;
+    launch.blocks = rows_;
     launch.work = rows_ * width_ * Dim(cost_of(group_));
 
     Staging staging(group_, shapes_, &known_);
@@ -115,6 +115,12 @@ class RowScheduler {
       b.share_blocks();
     }
     finish(launch, b, lowering);
+    // All rows that share a block keep what they need in its shared memory.
+    const Dim bytes = shared_bytes(launch);
+    if (launch.kernel.packed && !bytes.is(0)) {
+      const Dim most = floor_div(Dim(target_.device.shared_bytes), max(bytes, Dim(1)));
+      launch.packed = max(Dim(1), min(launch.packed, most));
+    }
     return launch;
   }
 

@@ -25,46 +25,55 @@ struct Crossing {
   std::size_t loop = 0;
 };
 
-/// The domain axis along which the input of a dimshuffle lies side by side, or -1.
-int inner_axis(const Group& group, const Shapes& shapes, const Node* node) {
-  const auto found = group.axes.find(node);
-  if (found == group.axes.end() || node->op->name != "dimshuffle") return -1;
-  const auto& order = node->attrs().integers("order");
-  const std::vector<Dim>& shape = shapes.of(node->inputs[0]).shape;
-  for (int axis = static_cast<int>(shape.size()) - 1; axis >= 0; --axis) {
-    if (shape[axis].is(1)) continue;
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      if (order[k] == axis) return found->second[k];
-    }
-    return -1;
+/// Whether what a value is read from lies side by side along `axis`, where `lane` is the axis of
+/// the lanes: of all its reads that go along both.
+bool crosses(const std::vector<Access>& reads, int axis, int lane) {
+  bool any = false;
+  for (const Access& read : reads) {
+    const bool along_lane = read.computed || !read.coefficient[lane].is(0);
+    if (!along_lane || read.coefficient[axis].is(0)) continue;
+    if (!read.coefficient[axis].is(1) || read.coefficient[lane].is(1)) return false;
+    any = true;
   }
-  return -1;
+  return any;
 }
 
-std::optional<Crossing> find_crossing(const Group& group, const Shapes& shapes,
-                                      const Survey& known) {
+std::optional<Crossing> find_crossing(const Group& group, const Survey& known) {
   if (known.loops.size() < 2) return {};
   const std::size_t lane = known.loops.size() - 1;
+  const int lane_axis = known.loops[lane].axes.back();
   const auto too_short = [](const Dim& size) {
     return size.is_number() && size.number() < kShortest;
   };
   if (too_short(known.loops[lane].size)) return {};
   Crossing crossing;
   for (const Node* node : group.nodes) {
-    if (!known.computed.contains(node)) continue;
-    const int axis = inner_axis(group, shapes, node);
-    if (axis < 0) continue;
+    const auto reads = known.member_reads.find(node);
+    const auto axes = group.axes.find(node);
+    if (reads == known.member_reads.end() || axes == group.axes.end()) continue;
+    if (node->outputs.size() != 1) continue;
     // A value that lacks the axis of the lanes is the same for all of them.
-    const std::vector<int>& axes = group.axes.at(node);
-    if (std::find(axes.begin(), axes.end(), known.loops[lane].axes.back()) == axes.end()) continue;
+    const std::vector<int>& own = axes->second;
+    if (std::find(own.begin(), own.end(), lane_axis) == own.end()) continue;
     for (std::size_t i = 0; i < lane; ++i) {
-      if (known.loops[i].axes.back() != axis || too_short(known.loops[i].size)) continue;
+      if (too_short(known.loops[i].size)) continue;
+      if (!crosses(reads->second, known.loops[i].axes.back(), lane_axis)) continue;
       if (crossing.nodes.empty()) crossing.loop = i;
       if (crossing.loop == i) crossing.nodes.push_back(node);
     }
   }
   if (crossing.nodes.empty()) return {};
   return crossing;
+}
+
+/// Leaves as many of the values as have room for a tile each; the others are read where they lie.
+void keep_fitting(std::vector<const Node*>& nodes, std::int64_t elements, std::int64_t bytes) {
+  std::erase_if(nodes, [&](const Node* node) {
+    const std::int64_t mine = elements * static_cast<std::int64_t>(size_of(node->outputs[0].dtype));
+    if (mine > bytes) return true;
+    bytes -= mine;
+    return false;
+  });
 }
 
 class TileEmitter {
@@ -196,12 +205,13 @@ class TileEmitter {
 
 bool schedule_transposed(const Group& group, const Shapes& shapes, const ScheduleTarget& target,
                          const Survey& known, Scheduled& scheduled) {
-  const std::optional<Crossing> crossing = find_crossing(group, shapes, known);
+  std::optional<Crossing> crossing = find_crossing(group, known);
   if (!crossing) return false;
   const bool gpu = target.device.gpu();
   const std::int64_t tile = gpu ? kGpuTile : kCpuTile;
   // A column more, so that neither way of going through a tile meets one bank of memory only.
   const std::int64_t pitch = gpu ? tile + 1 : tile;
+  if (gpu) keep_fitting(crossing->nodes, tile * pitch, target.device.shared_bytes);
   KernelLaunch launch;
   kernel::Builder b;
   GroupLowering lowering(group, shapes, b, target.check_bounds);

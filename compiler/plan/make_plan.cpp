@@ -39,7 +39,7 @@ class PlanBuilder {
   int new_slot(const Variable& v, int context);
   int output_slot(const Variable& v);
   int update_slot(const Variable& v, const SharedState& target);
-  int copied_slot(const Variable& v, int slot, int context);
+  int copied_slot(const Variable& v, int slot, int context, std::string label);
   bool has_host_memory(int context) const;
   bool fetched(const Variable& v) const;
   void add_group(const Group& group);
@@ -139,7 +139,7 @@ int PlanBuilder::output_slot(const Variable& v) {
   // Arguments and constants are there already.
   const int slot = slot_of(v, leaf ? context_number("cpu") : 0);
   const int there = plan_.slots[slot].context;
-  return has_host_memory(there) ? slot : copied_slot(v, slot, context_number("cpu"));
+  return has_host_memory(there) ? slot : copied_slot(v, slot, context_number("cpu"), "output");
 }
 
 /// The new value of a shared variable lives in the memory of its context.
@@ -150,15 +150,15 @@ int PlanBuilder::update_slot(const Variable& v, const SharedState& target) {
   const int slot = slot_of(v, node.op->form == OpForm::leaf && !node.shared ? home : 0);
   const int there = plan_.slots[slot].context;
   const bool same = there == home || (has_host_memory(there) && has_host_memory(home));
-  return same ? slot : copied_slot(v, slot, home);
+  return same ? slot : copied_slot(v, slot, home, "update of " + target.title());
 }
 
 /// A copy of `slot`, which holds `v`, that leaves the call on `context`.
-int PlanBuilder::copied_slot(const Variable& v, int slot, int context) {
+int PlanBuilder::copied_slot(const Variable& v, int slot, int context, std::string label) {
   Step step;
   step.kind = Step::Kind::copy;
   step.context = plan_.slots[slot].context;
-  step.label = "output";
+  step.label = std::move(label);
   const int copy = add_slot(SlotKind::result, 0, shapes_->of(v), context);
   step.slots = {copy, slot};
   add_step(std::move(step));
@@ -262,6 +262,7 @@ void PlanBuilder::add_kernels(const Group& group, Step step) {
       for (const DimRef ref : launch.sizes) sizes.push_back(plan_.dims.dim(ref));
       const Dim packed = launch.packed.is(-1) ? Dim(1) : launch.packed;
       mine.shared_bytes = plan_.dims.ref(codegen::cuda_shared_term(launch.kernel, sizes) * packed);
+      mine.span = plan_.dims.ref(launch.span);
       if (!launch.threads.is(-1)) mine.threads = plan_.dims.ref(launch.threads);
       if (!launch.packed.is(-1)) mine.packed = plan_.dims.ref(launch.packed);
     }

@@ -1,4 +1,6 @@
 // Families of ops on a GPU against the CPU. Runs with contexts=dev0->cuda0;dev1->cuda1;host->cpu.
+#include <algorithm>
+
 #include "tests/cuda/both.h"
 
 using namespace croton;
@@ -88,6 +90,92 @@ TEST_CASE("reductions agree within rounding, and exactly on integers", "[values]
                             min(b, 1),       argmax(b, 1), argmin(b, 0), any(lt(b, 0), 1),
                             all(gt(a, -20)), max(a)};
                   });
+  }
+}
+
+namespace {
+
+/// Whole numbers of which all sums are exact.
+std::vector<std::int64_t> whole_numbers(const Shape& shape) {
+  std::vector<std::int64_t> v;
+  for (std::int64_t i = 0; i < shape.numel(); ++i) {
+    v.push_back(i * 7 % 11 - 5 + (i % 997 == 500 ? 3 : 0));
+  }
+  return v;
+}
+
+/// Sums along an axis.
+Array summed(const std::vector<std::int64_t>& v, const Shape& shape, std::size_t axis) {
+  std::size_t outer = 1, inner = 1;
+  Shape rest;
+  for (std::size_t k = 0; k < shape.size(); ++k) {
+    if (k != axis) rest.push_back(shape[k]);
+    if (k < axis) outer *= static_cast<std::size_t>(shape[k]);
+    if (k > axis) inner *= static_cast<std::size_t>(shape[k]);
+  }
+  const auto length = static_cast<std::size_t>(shape[axis]);
+  std::vector<std::int64_t> sums(outer * inner);
+  for (std::size_t i = 0; i < v.size(); ++i) sums[i / (length * inner) * inner + i % inner] += v[i];
+  return Array::from<std::int64_t>(sums, rest);
+}
+
+/// The outputs of what `build` makes of arguments whose sizes only the call tells.
+std::vector<Array> outputs_of_call(const std::vector<Array>& values, const Build& build) {
+  std::vector<Variable> inputs;
+  for (const Array& value : values) {
+    inputs.push_back(
+        tensor("x", value.dtype(), Shape(std::vector<std::int64_t>(value.ndim(), -1))));
+  }
+  const ContextScope scope("dev0");
+  Function f = function({inputs.begin(), inputs.end()}, build(inputs));
+  const Outputs out = f.call(values);
+  return {out.begin(), out.end()};
+}
+
+}  // namespace
+
+TEST_CASE("reductions in several stages are exact on whole numbers", "[values]") {
+  for (const Shape& shape :
+       {Shape{70000}, Shape{3000, 40}, Shape{40, 3000}, Shape{2, 80, 100}, Shape{3, 5000, 7}}) {
+    INFO(shape.to_string());
+    const std::vector<std::int64_t> v = whole_numbers(shape);
+    const auto last = static_cast<int>(shape.size()) - 1;
+    const Build build = [&](const std::vector<Variable>& x) -> std::vector<Variable> {
+      return {sum(x[0]), sum(x[0], 0), sum(x[0], last), max(x[0]), argmax(x[0])};
+    };
+    std::int64_t total = 0;
+    for (const std::int64_t x : v) total += x;
+    const auto largest = std::max_element(v.begin(), v.end());
+    const Array wanted[] = {Array(total), summed(v, shape, 0), summed(v, shape, shape.size() - 1),
+                            Array(*largest), Array(static_cast<std::int64_t>(largest - v.begin()))};
+    for (const DType dtype : {DType::int32, DType::float32}) {
+      INFO(name_of(dtype));
+      const Array x = Array::from<std::int64_t>(v, shape).astype(dtype);
+      for (const bool known : {true, false}) {
+        INFO((known ? "sizes that are known" : "sizes that the call tells"));
+        const std::vector<Array> got =
+            known ? outputs_on("dev0", {x}, build) : outputs_of_call({x}, build);
+        REQUIRE(got.size() == std::size(wanted));
+        for (std::size_t k = 0; k < got.size(); ++k) {
+          INFO("output " << k);
+          check_close(got[k].astype(DType::int64), wanted[k], 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("rows of two axes against an operand along one of them", "[values]") {
+  for (const Shape& shape : {Shape{2, 80, 100}, Shape{9, 5, 30}, Shape{2, 160, 100}}) {
+    INFO(shape.to_string());
+    const Array x = random_uniform(shape, {.seed = 7}), b = random_uniform({shape[2]}, {.seed = 8});
+    const Build build = [](const std::vector<Variable>& v) -> std::vector<Variable> {
+      return {var(v[0] + v[1], {1, 2}), softmax(v[0] + v[1], -1)};
+    };
+    check_on_both({x, b}, build, 4e-6);
+    const std::vector<Array> got = outputs_of_call({x, b}, build);
+    const std::vector<Array> wanted = outputs_on("host", {x, b}, build);
+    for (std::size_t k = 0; k < got.size(); ++k) check_close(got[k], wanted[k], 4e-6);
   }
 }
 
