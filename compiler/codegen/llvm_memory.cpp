@@ -15,12 +15,13 @@ namespace {
 /// The largest vector without masks: 64 lanes of 256-bit machines, 32 of 128-bit ones.
 constexpr int kRestBytes = 256;
 
-/// No store beside the usual ones is wider than a cache line.
 /// How far ahead of its reads a kernel that streams asks for memory. The processor's own
 /// prefetching does not keep several streams busy while long bodies run, and stops at the end of a
 /// page.
 constexpr int kAheadBytes = 4096;
 
+/// Rows that are streamed begin at multiples of 64 bytes, a cache line, so that each vector does at
+/// one of its own size or of that.
 int streaming_alignment(std::size_t bytes) { return bytes < 64 ? static_cast<int>(bytes) : 64; }
 
 }  // namespace

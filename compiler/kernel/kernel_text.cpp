@@ -97,7 +97,10 @@ class Printer {
         break;
       default:
         print_id(id, "%");
-        out_.append(" = ").append(name_of(n.dtype)).append(n.varying ? " varying " : " ");
+        out_.append(" = ")
+            .append(name_of(n.dtype))
+            .append(n.bounded ? " bounded" : "")
+            .append(n.varying ? " varying " : " ");
     }
     switch (n.op) {
       case Op::constant:

@@ -23,6 +23,19 @@ Kernel elementwise(DType dtype, F&& f) {
 
 }  // namespace
 
+TEST_CASE("kernels that differ in what is bounded have two names", "[kernel]") {
+  const auto made = [](bool bounded) {
+    Builder b;
+    const int y = b.buffer(DType::int64, true);
+    const Expr place = b.block() * b.size(0);
+    if (bounded) b.bounded(place);
+    b.store(y, place, b.i64(0), place);
+    return b.finish();
+  };
+  CHECK(to_text(made(true)).find("= int64 bounded mul") != std::string::npos);
+  CHECK(made(true).name != made(false).name);
+}
+
 TEST_CASE("a kernel prints one node a line, in the order of execution", "[kernel]") {
   Builder b(128);
   const int x = b.buffer(DType::float32, false);
