@@ -47,8 +47,9 @@ bool DebugCheck::has_changed(const VariableMap<Array>& known) const {
 
 void DebugCheck::check_results(std::span<const Array> results,
                                std::span<const Array> expected) const {
-  const auto check = [&](const Array& value, const Array& wanted, const std::string& what) {
-    const std::string wrong = compiled_difference(value.to_host(), wanted);
+  const auto check = [&](std::size_t output, const Array& value, const std::string& what) {
+    const std::string wrong =
+        compiled_difference(value.to_host(), expected[output], graph_.graph.outputs[output]);
     if (wrong.empty()) return;
     throw InternalError(
         fmt::format("[DEBUG] {}: the compiled code gives another value for {} than "
@@ -56,11 +57,11 @@ void DebugCheck::check_results(std::span<const Array> results,
                     graph_.name, what, wrong));
   };
   for (std::size_t i = 0; i < results.size(); ++i) {
-    check(results[i], expected[i], fmt::format("output {}", i));
+    check(i, results[i], fmt::format("output {}", i));
   }
   for (std::size_t i = 0; i < graph_.updated.size(); ++i) {
     const SharedState& state = *graph_.updated[i].node()->shared;
-    check(get_value(state), expected[results.size() + i], "the update of " + state.title());
+    check(results.size() + i, get_value(state), "the update of " + state.title());
   }
 }
 

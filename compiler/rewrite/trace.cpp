@@ -130,14 +130,28 @@ Tolerance accumulated(DType dtype) {
   return {relative, relative / 8, relative / 8};
 }
 
+/// The float with the fewest digits among the values that `v` is made from: what it loses, the
+/// wider ones behind it do not bring back.
+DType coarsest_float(const Variable& v) {
+  DType coarsest = DType::float64;
+  const Variable outputs[] = {v};
+  for (const Node* node : topological_order(outputs)) {
+    for (const Type& type : node->outputs) {
+      if (is_float(type.dtype) && spacing(type.dtype) > spacing(coarsest)) coarsest = type.dtype;
+    }
+  }
+  return coarsest;
+}
+
 /// What a pass made of an output. Each application of a rule is checked by itself; of all together
 /// this finds what has gone wrong between them.
-std::string pass_difference(const Array& value, const Array& expected, Precision precision) {
+std::string pass_difference(const Array& value, const Array& expected, Precision precision,
+                            const Variable& v) {
   switch (precision) {
     case Precision::exact:
       return difference(value, expected, precision);
     case Precision::rounding:
-      return difference(value, expected, precision, accumulated(value.dtype()));
+      return difference(value, expected, precision, accumulated(coarsest_float(v)));
     case Precision::stabilising:
       break;
   }
@@ -146,8 +160,8 @@ std::string pass_difference(const Array& value, const Array& expected, Precision
 
 }  // namespace
 
-std::string compiled_difference(const Array& value, const Array& expected) {
-  return difference(value, expected, Precision::rounding, accumulated(value.dtype()));
+std::string compiled_difference(const Array& value, const Array& expected, const Variable& v) {
+  return difference(value, expected, Precision::rounding, accumulated(coarsest_float(v)));
 }
 
 std::string expression_text(const Variable& v, int depth) {
@@ -196,7 +210,8 @@ std::vector<Array> check_trace(const RewriteTrace& trace, const VariableMap<Arra
     for (std::size_t k = 0; k < count; ++k) {
       const Array& before = values[next + k];
       const Array& after = values[next + count + k];
-      const std::string wrong = pass_difference(after, before, run.precision);
+      const std::string wrong =
+          pass_difference(after, before, run.precision, run.before.outputs[k]);
       if (wrong.empty()) continue;
       throw InternalError(
           fmt::format("[DEBUG] the pass '{}' changed output {}, {}\n  before: {}\n  "

@@ -36,8 +36,9 @@ std::vector<Array> check_trace(const RewriteTrace& trace, const VariableMap<Arra
 /// What is wrong with `value`, compared with `expected` under a tag: empty when nothing is.
 std::string difference(const Array& value, const Array& expected, Precision precision);
 
-/// The same for what compiled code gave, compared with the references of its ops.
-std::string compiled_difference(const Array& value, const Array& expected);
+/// The same for what compiled code gave for `v`, compared with the references of its ops. The
+/// coarsest of the floats on the way to `v` decides how close it has to come.
+std::string compiled_difference(const Array& value, const Array& expected, const Variable& v);
 
 /// "add(mul(x, 2), y)", down to a depth.
 std::string expression_text(const Variable& v, int depth = 64);

@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include "croton/croton.h"
-#include "tests/compiler/random_graph.h"
+#include "tests/fuzz/random_graph.h"
 
 using namespace croton;
 using test::RandomGraph;

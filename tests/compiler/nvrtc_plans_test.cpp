@@ -8,7 +8,7 @@
 #include "compiler/fuse/schedule.h"
 #include "compiler/graph/op.h"
 #include "runtime/cuda/nvrtc.h"
-#include "tests/compiler/random_graph.h"
+#include "tests/fuzz/random_graph.h"
 #include "tests/gpu_graph.h"
 
 using namespace croton;

@@ -3,8 +3,8 @@
 #include "croton/croton.h"
 #include "croton/grad.h"
 #include "frontend/debug_check.h"
-#include "tests/compiler/random_graph.h"
 #include "tests/compiler/rewrite_cases.h"
+#include "tests/fuzz/random_graph.h"
 
 using namespace croton;
 using namespace croton::test;
@@ -65,6 +65,15 @@ TEST_CASE("DEBUG finds compiled code that is wrong, once", "[rewrite][debug]") {
                     Contains("[DEBUG] f: the compiled code") && Contains("output 0"));
   CHECK_NOTHROW(check.run({&c.argument, 1}, results, right));
   CHECK_NOTHROW(check.run({&c.argument, 1}, results, wrong));  // only the first one is checked
+}
+
+TEST_CASE("DEBUG asks for the digits of the coarsest float on the way", "[rewrite][debug]") {
+  const Variable narrow = symbol("x", DType::float32, {1}), wide = symbol("y", DType::float64, {1});
+  const Array wanted = Array::full({1}, 1.0, DType::float64);
+  const Array got = Array::full({1}, 1.0 + 0x1p-22, DType::float64);
+  const auto difference = [&](const Variable& v) { return compiled_difference(got, wanted, v); };
+  CHECK(difference(tanh(narrow).astype(DType::float64)).empty());
+  CHECK_THAT(difference(tanh(wide)), Contains("element (0,): 1 became 1.0000002"));
 }
 
 TEST_CASE("DEBUG leaves wrong arguments to the call", "[rewrite][debug]") {

@@ -1,4 +1,4 @@
-// Random graphs for tests.
+// Random graphs: of ops that meet each other in users' programs, or of all that there are.
 #pragma once
 
 #include <algorithm>
@@ -9,19 +9,36 @@
 #include "compiler/graph/graph.h"
 #include "compiler/graph/op.h"
 #include "croton/croton.h"
+#include "croton/error.h"
 #include "ops/evaluate.h"
 
 namespace croton::test {
+
+enum class OpChoice : std::uint8_t {
+  common,  ///< arithmetic, reductions, shapes, indexing, on floats of one dtype
+  all,     ///< these, and every op of the registry in every dtype
+};
 
 /// Makes one graph; each value is evaluated as soon as it is made, so that the next op can be
 /// chosen to fit its shape.
 class RandomGraph {
  public:
-  RandomGraph(unsigned seed, DType dtype) : random_(seed), dtype_(dtype) {
+  RandomGraph(unsigned seed, DType dtype, OpChoice choice = OpChoice::common)
+      : random_(seed), dtype_(dtype), choice_(choice) {
     const int inputs = pick(1, 3);
     for (int i = 0; i < inputs; ++i) add_input();
     const int ops = pick(3, 14);
-    for (int i = 0; i < ops; ++i) add_op();
+    for (int i = 0; i < ops; ++i) {
+      if (choice_ == OpChoice::all && flip()) {
+        add_registered_op();
+      } else {
+        add_op();
+      }
+    }
+    if (choice_ == OpChoice::all) {
+      outputs_ = unread();
+      return;
+    }
     const int outputs = pick(1, 4);
     outputs_.push_back(pool_.back());
     for (int i = 1; i < outputs; ++i) outputs_.push_back(pool_[any()]);
@@ -31,6 +48,7 @@ class RandomGraph {
   std::vector<Array> arguments;
 
   const std::vector<Variable>& outputs() const { return outputs_; }
+  const VariableMap<Array>& values() const { return values_; }
   const Array& value(const Variable& v) const { return values_.at(v); }
 
   std::string text() const {
@@ -91,6 +109,19 @@ class RandomGraph {
     }
     if (values_.at(v).size() > 4000) return;
     pool_.push_back(v);
+  }
+
+  /// The values that no other one is made from.
+  std::vector<Variable> unread() const {
+    VariableMap<bool> read;
+    for (const Node* node : topological_order(pool_)) {
+      for (const Variable& input : node->inputs) read[input] = true;
+    }
+    std::vector<Variable> result;
+    for (const Variable& v : pool_) {
+      if (read.emplace(v, true).second) result.push_back(v);
+    }
+    return result;
   }
 
   /// Whether NumPy's broadcasting of the values is what the static shapes allow.
@@ -223,8 +254,95 @@ class RandomGraph {
     }
   }
 
+  /// A value of the pool, cast, and with the shape wanted if it has another.
+  Variable operand(DType dtype, const Shape& shape) {
+    Variable v = pool_[any()];
+    if (values_.at(v).shape() != shape) {
+      // Its elements, from the start again when there are too few.
+      const std::int64_t size = values_.at(v).size();
+      std::vector<std::int64_t> places(static_cast<std::size_t>(shape.numel()));
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        places[i] = size == 0 ? 0 : static_cast<std::int64_t>(i) % size;
+      }
+      if (size == 0) v = zeros({1}, v.dtype());
+      v = reshape(flatten(v)(Array::from<std::int64_t>(places)), shape);
+    }
+    return v.dtype() == dtype ? v : v.astype(dtype);
+  }
+
+  /// `v` with values in a range, smoothly where they are not there already.
+  Variable in_range(const Variable& v, std::pair<double, double> range) {
+    keep(v);
+    const auto [low, high] = range;
+    const std::vector<double> now =
+        values_.at(v).astype(DType::float64).template to_vector<double>();
+    const bool inside =
+        std::all_of(now.begin(), now.end(), [&](double x) { return low <= x && x <= high; });
+    if (inside || is_bool(v.dtype())) return v;
+    if (is_float(v.dtype())) return (sigmoid(v) * (high - low) + low).astype(v.dtype());
+    const auto first = static_cast<std::int64_t>(is_unsigned(v.dtype()) ? std::max(low, 0.0) : low);
+    const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(high) - first);
+    return (mod(v.astype(DType::int64), count) + first).astype(v.dtype());
+  }
+
+  /// Any op, on operands like those of one of its examples; in the dtype of this graph, or any.
+  void add_registered_op() {
+    static const std::vector<const OpDef*> ops = [] {
+      std::vector<const OpDef*> list;
+      for (const OpDef* op : OpRegistry::instance().all()) {
+        if (!op->examples.empty() && !op->random) list.push_back(op);
+      }
+      return list;
+    }();
+    static constexpr DType kDTypes[] = {DType::boolean, DType::int8,    DType::int32,
+                                        DType::int64,   DType::uint8,   DType::uint32,
+                                        DType::float32, DType::float64, DType::float16};
+    const OpDef& op = *ops[static_cast<std::size_t>(pick(0, static_cast<int>(ops.size()) - 1))];
+    const Example& example =
+        op.examples[static_cast<std::size_t>(pick(0, static_cast<int>(op.examples.size()) - 1))];
+    // Not every op takes every dtype.
+    if (flip() && add_registered_op(op, example, dtype_)) return;
+    for (int tries = 0; tries < 4; ++tries) {
+      if (add_registered_op(op, example, kDTypes[pick(0, std::size(kDTypes) - 1)])) return;
+    }
+  }
+
+  bool add_registered_op(const OpDef& op, const Example& example, DType dtype) {
+    const bool own_shape = op.form == OpForm::scalar && flip();
+    const Shape shape = own_shape ? values_.at(pool_[any()]).shape() : Shape{};
+    std::vector<Variable> operands;
+    for (std::size_t k = 0; k < example.shapes.size(); ++k) {
+      const Variable v = operand(dtype, own_shape ? shape : example.shapes[k]);
+      // Now and then whatever there is: infinities, NaN, what is outside of the domain.
+      operands.push_back(pick(0, 9) == 0 ? v : in_range(v, example.range[k]));
+    }
+    if (add_applied(op, operands, example.attrs)) return true;
+    // Some operands are indices (the last ones) or a condition (the first).
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      std::vector<Variable> indexed = operands;
+      for (std::size_t i = k; i < indexed.size(); ++i) {
+        indexed[i] = in_range(indexed[i].astype(DType::int64), example.range[i]);
+      }
+      if (add_applied(op, indexed, example.attrs)) return true;
+    }
+    if (operands.empty()) return false;
+    operands[0] = operands[0].astype(DType::boolean);
+    return add_applied(op, operands, example.attrs);
+  }
+
+  /// Whether the op takes the operands.
+  bool add_applied(const OpDef& op, const std::vector<Variable>& operands, const Attrs& attrs) {
+    try {
+      keep(apply(op, operands, attrs, Loc::current()));
+    } catch (const UserError&) {
+      return false;
+    }
+    return true;
+  }
+
   std::mt19937 random_;
   DType dtype_;
+  OpChoice choice_;
   std::vector<Variable> pool_;
   std::vector<Variable> outputs_;
   VariableMap<Array> values_;
