@@ -209,6 +209,7 @@ void Executable::Impl::update(Frame& frame, std::span<const Array> arguments) {
   // Nothing below can fail.
   for (std::size_t u = 0; u < updates.size(); ++u) {
     std::swap(bound->plan.shareds[at(updates[u].shared)]->value, frame.updated[u]);
+    frame.want_again(frame.plan.updates[u].place, frame.updated[u]);
   }
 }
 

@@ -45,6 +45,7 @@ class Frame::Segment final : public Job {
 Frame::Frame(const BoundPlan& the_bound, std::shared_ptr<Specialised> specialised)
     : bound(the_bound), keep(std::move(specialised)), plan(*keep) {
   results.resize(plan.results.size());
+  wanted_.resize(plan.results.size());
   updated.resize(plan.updates.size());
   table_ = plan.table;
   arenas_.resize(bound.contexts.size());
@@ -139,7 +140,9 @@ std::string Frame::largest_memory() const {
 void Frame::take_memory(std::span<const Array> arguments) {
   for (std::size_t r = 0; r < results.size(); ++r) {
     const ResultBlock& wanted = plan.results[r];
-    results[r] = bound.contexts[at(wanted.context)]->pool().allocate(wanted.bytes);
+    Pool& pool = bound.contexts[at(wanted.context)]->pool();
+    results[r] = pool.allocate(wanted.bytes, wanted_[r]);
+    if (!replays_.empty()) wanted_[r] = results[r]->data;
     if (plan.pretends) std::memset(results[r]->data, 0, wanted.bytes);
   }
   if (!plan.arena_patches.empty()) take_arenas();
@@ -160,6 +163,11 @@ void Frame::take_memory(std::span<const Array> arguments) {
         break;  // filled in already
     }
   }
+}
+
+void Frame::want_again(const Place& result, const Array& old) {
+  if (replays_.empty() || result.source != Place::Source::result) return;
+  wanted_[at(result.index)] = ArrayAccess::impl(old)->data;
 }
 
 void Frame::run_step(std::size_t index, Queue& queue) {

@@ -28,6 +28,9 @@ struct Frame {
   void execute(std::mutex& post_mutex);
   /// The value that leaves the call.
   Array value(const Leaving& leaving, std::span<const Array> arguments) const;
+  /// The next call's `result` should lie where `old` is, an array that goes: values that calls swap
+  /// then alternate between two places, and recordings of the two are all that is needed.
+  void want_again(const Place& result, const Array& old);
   /// Gives up what belongs to one call; keeps the rest.
   void clear() noexcept;
 
@@ -63,6 +66,7 @@ struct Frame {
   [[noreturn]] void throw_check(std::int32_t group) const;
 
   std::vector<void*> table_;
+  std::vector<const void*> wanted_;  ///< by result: where it should lie, if that place is free
   std::vector<Launch> launches_;
   std::vector<BlockRef> arenas_;      ///< by context
   std::vector<std::byte*> arena_at_;  ///< what the table was filled in for

@@ -63,7 +63,27 @@ void Pool::retire() noexcept {
   if (last) delete this;
 }
 
-BlockRef Pool::allocate(std::size_t bytes) {
+/// Under the lock. Null where the class has none.
+Block* Pool::take_free(int size_class, const void* wanted) {
+  constexpr int kLatest = 64;
+  Block*& first = free_[static_cast<std::size_t>(size_class)];
+  Block* before = nullptr;
+  Block* block = first;
+  for (int i = 0; wanted != nullptr && block != nullptr && i < kLatest; ++i) {
+    if (block->data == wanted) {
+      if (before == nullptr) break;
+      before->link = block->link;
+      return block;
+    }
+    before = block;
+    block = static_cast<Block*>(block->link);
+  }
+  block = first;
+  if (block != nullptr) first = static_cast<Block*>(block->link);
+  return block;
+}
+
+BlockRef Pool::allocate(std::size_t bytes, const void* wanted) {
   if (bytes <= Block::kInlineBytes && host_memory_) return host_block(bytes);
   if (bytes > (std::size_t{1} << 60)) out_of_memory(bytes);
   const int c = class_of(bytes);
@@ -71,12 +91,9 @@ BlockRef Pool::allocate(std::size_t bytes) {
   Block* block;
   {
     const std::lock_guard hold(lock_);
-    block = free_[static_cast<std::size_t>(c)];
+    block = take_free(c, wanted);
     ++statistics_.allocations;
-    if (block != nullptr) {
-      free_[static_cast<std::size_t>(c)] = static_cast<Block*>(block->link);
-      statistics_.cached_bytes -= count;
-    }
+    if (block != nullptr) statistics_.cached_bytes -= count;
     // Counted before the device is asked, so that a retired pool waits for this block.
     ++statistics_.live_blocks;
     ++live_[static_cast<std::size_t>(c)];

@@ -36,7 +36,8 @@ class Pool final : public BlockOwner, private ForkAware {
 
   /// Uninitialised memory. OutOfMemory, with what was asked for and what is in use, when the device
   /// has none even after everything cached was given back.
-  BlockRef allocate(std::size_t bytes);
+  /// Where the block at `wanted` is free and among the latest of its class, it is taken.
+  BlockRef allocate(std::size_t bytes, const void* wanted = nullptr);
   void release(Block* block) noexcept override;
 
   /// Gives all cached memory back to the device.
@@ -54,6 +55,7 @@ class Pool final : public BlockOwner, private ForkAware {
   static int class_of(std::size_t bytes);
   static std::size_t bytes_of_class(int size_class);
   std::string largest_live() const;
+  Block* take_free(int size_class, const void* wanted);
   Block* fresh_block(std::size_t bytes, int size_class);
   void give_back(Block* chain) noexcept;
   [[noreturn]] void out_of_memory(std::size_t bytes);
