@@ -113,7 +113,10 @@ Scheduled schedule_gpu_map(const Group& group, const Shapes& shapes, const Sched
   kernel::Builder b(threads_for(known.loops));
   GroupLowering lowering(group, shapes, b, target.check_bounds);
   lowering.set_loops(known.loops, known.computed);
-  launch.shares = find_shares(group, known);
+  // An operand of one element is read by all threads, while the first of them writes.
+  const Dim elements = extent(known.loops, 0, known.loops.size());
+  const bool one = elements.is_number() && elements.number() <= 1;
+  launch.shares = one ? std::vector<int>(group.outputs.size(), -1) : find_shares(group, known);
   launch.buffers = declare_buffers(lowering, group.outputs, known.reads, launch.shares);
   launch.outputs = static_cast<int>(group.outputs.size());
   launch.blocks = MapEmitter(group, lowering).emit();

@@ -127,6 +127,15 @@ TEST_CASE("a training step learns as on the CPU", "[programs]") {
   check_close(gpu[1], cpu[1], 1e-4);
 }
 
+TEST_CASE("values of one element are not overwritten while they are read", "[programs]") {
+  ContextScope on("dev0");
+  Variable x = tensor("x", DType::float64, {1});
+  const Config apart = current_config().with("fuse", "off");
+  Function f = function({x}, {tanh(x + 1) * sin(x * 2)}, {.config = apart});
+  CHECK(f(Array::full({1}, 0.5, DType::float64))[0].item<double>() ==
+        Approx(std::tanh(1.5) * std::sin(1.0)));
+}
+
 TEST_CASE("calls that swap many values are replayed", "[programs][repeated]") {
   std::vector<Update> updates;
   Variable total = constant(0.0f);
