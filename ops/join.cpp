@@ -1,4 +1,6 @@
 // Operands one after the other.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "croton/error.h"
@@ -116,13 +118,33 @@ std::vector<Variable> joined(std::string_view op, const Parts& parts) {
 
 }  // namespace
 
+namespace {
+
+/// One kernel reads the operands of a node: more than it takes parameters for are joined in groups.
+Variable join(std::vector<Variable> values, std::int64_t axis, const Loc& loc) {
+  constexpr std::size_t kAtOnce = 64;
+  while (values.size() > kAtOnce) {
+    std::vector<Variable> groups;
+    for (std::size_t first = 0; first < values.size(); first += kAtOnce) {
+      const std::size_t last = std::min(first + kAtOnce, values.size());
+      groups.push_back(join({values.begin() + static_cast<std::ptrdiff_t>(first),
+                             values.begin() + static_cast<std::ptrdiff_t>(last)},
+                            axis, loc));
+    }
+    values = std::move(groups);
+  }
+  if (values.size() == 1) return values[0];
+  return apply("concatenate", std::move(values), {{"axis", axis}}, loc);
+}
+
+}  // namespace
+
 Variable concatenate(const Parts& parts, int axis) {
   std::vector<Variable> values = joined("concatenate", parts);
   const Loc loc = parts.list[0].loc().named("concatenate");
   if (values[0].ndim() == 0) graph_error("concatenate", "scalars have no axis; use stack", loc);
   const std::int64_t along = checked_axis("concatenate", axis, values[0].ndim(), loc);
-  if (values.size() == 1) return values[0];
-  return apply("concatenate", std::move(values), {{"axis", along}}, loc);
+  return join(std::move(values), along, loc);
 }
 
 Variable stack(const Parts& parts, int axis) {
@@ -138,8 +160,7 @@ Variable stack(const Parts& parts, int axis) {
     }
     value = insert_axes(value, {along}, loc);
   }
-  if (values.size() == 1) return values[0];
-  return apply("concatenate", std::move(values), {{"axis", std::int64_t{along}}}, loc);
+  return join(std::move(values), along, loc);
 }
 
 namespace {

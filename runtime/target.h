@@ -27,7 +27,6 @@ struct TargetInfo {
   int warp = 32;
   int max_threads = 1024;                ///< of a block
   std::int64_t shared_bytes = 48 << 10;  ///< of a block, without asking for more
-  std::int64_t max_parameter_bytes = 4096;
 
   bool gpu() const { return backend == Backend::cuda || sm > 0; }
 

@@ -24,11 +24,22 @@ enum class GroupKind : std::uint8_t {
   view,
 };
 
+/// The most nodes in one group.
+inline constexpr std::size_t kGroupLimit = 256;
+/// The most operands that they read: some 40 bytes each, with sizes, of the 4096 for parameters of
+/// a kernel.
+inline constexpr std::size_t kOperandLimit = 96;
+
 struct Group {
   GroupKind kind = GroupKind::map;
-  std::vector<const Node*> nodes;  ///< members, oldest first
-  std::vector<Variable> outputs;   ///< values that others need
+  std::vector<const Node*> nodes;         ///< members, oldest first
+  std::vector<Variable> outputs;          ///< values that others need
+  std::unordered_set<const Node*> reads;  ///< what makes the operands of members, but members
   const std::string* context = nullptr;
+
+  /// Whether there is room for one more member.
+  bool takes(const Node* node) const;
+  void add(const Node* node);
 
   // map, row, reduce: the domain. Axes that folds reduce are marked.
   std::vector<Dim> domain;
@@ -44,9 +55,6 @@ struct Group {
 /// Whether the node is a reduction that reduces something: over axes of size 1 alone it is the
 /// value itself.
 bool reduces(const Node* node, const Shapes& shapes);
-
-/// The most nodes in one group.
-inline constexpr std::size_t kGroupLimit = 256;
 
 /// The groups of a graph in an order in which each comes after those that it needs. Every node but
 /// leaves is in one group, except index maps and constants' casts that each user computes itself.

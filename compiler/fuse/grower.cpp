@@ -42,7 +42,29 @@ bool has_reduced(const Group& group) {
   return std::find(group.reduced.begin(), group.reduced.end(), true) != group.reduced.end();
 }
 
+/// Scalar constants stand in the kernel's text.
+bool is_read(const Variable& operand) {
+  return constant_value(operand) == nullptr || operand.ndim() > 0;
+}
+
 }  // namespace
+
+bool Group::takes(const Node* node) const {
+  if (nodes.size() >= kGroupLimit) return false;
+  std::size_t count = reads.size();
+  for (const Variable& operand : node->inputs) {
+    if (is_read(operand) && !reads.contains(operand.node())) ++count;
+  }
+  return count <= kOperandLimit;
+}
+
+void Group::add(const Node* node) {
+  nodes.push_back(node);
+  reads.erase(node);
+  for (const Variable& operand : node->inputs) {
+    if (is_read(operand) && !contains(operand.node())) reads.insert(operand.node());
+  }
+}
 
 void Grower::start(int id, int root) {
   id_ = id;
@@ -81,7 +103,7 @@ void Grower::start(int id, int root) {
 
 void Grower::add(int node) {
   fusion_.group_of[node] = id_;
-  group().nodes.push_back(fusion_.order[node]);
+  group().add(fusion_.order[node]);
   for (const Variable& input : fusion_.order[node]->inputs) {
     candidates_.push(fusion_.number.at(input.node()));
   }
@@ -95,7 +117,12 @@ void Grower::grow() {
     if (producer == last) continue;
     last = producer;
     if (group().nodes.size() >= kGroupLimit) return;
-    if (try_join(producer)) add(producer);
+    const Node* node = fusion_.order[producer];
+    if (node->op->form != OpForm::leaf && !group().takes(node)) {
+      refuse(node, "the kernel reads as many operands as it may");
+    } else if (try_join(producer)) {
+      add(producer);
+    }
   }
 }
 
@@ -414,7 +441,7 @@ bool Grower::join_sibling(int root) {
         });
     if (feeds || reads) continue;
     std::vector<int> axes;
-    if (g.domain.empty() || g.context != node->context || g.nodes.size() >= kGroupLimit ||
+    if (g.domain.empty() || g.context != node->context || !g.takes(node) ||
         (g.kind != GroupKind::map && g.kind != GroupKind::row && g.kind != GroupKind::reduce) ||
         !sibling_axes(node, g, axes) || !order_.bring_together(root, other)) {
       continue;

@@ -106,8 +106,6 @@ void Gpu::read_properties() {
   target_.l2_bytes = attribute(Attribute::l2_bytes);
   target_.l3_bytes = 0;
   shared_bytes_opt_in_ = attribute(Attribute::shared_bytes_opt_in);
-  // From CUDA 12.1 on.
-  if (driver_.version() >= 12010 && target_.sm >= 70) target_.max_parameter_bytes = 32764;
 }
 
 void Gpu::make_pool() {

@@ -113,6 +113,23 @@ TEST_CASE("arrays without elements", "[ops][sizes]") {
   }
 }
 
+TEST_CASE("more operands than a kernel takes", "[ops][sizes]") {
+  std::vector<Variable> inputs, parts;
+  std::vector<Array> arguments;
+  Variable total;
+  for (int k = 0; k < 700; ++k) {
+    inputs.push_back(input(DType::float32, {kAnyDim, 2}, "x"));
+    arguments.push_back(Array::full({1 + k % 3, 2}, k % 10, DType::float32));
+    parts.push_back(k % 2 == 0 ? inputs[k] : inputs[k] * 2);
+    const Variable row = inputs[k](0);
+    total = k == 0 ? row : total + row;
+  }
+  check_called(inputs, concatenate(parts, 0), arguments);
+  check_called(inputs, total, arguments);
+  for (Array& argument : arguments) argument = argument.slice(0, 0, 1).copy();
+  check_called(inputs, stack(parts, 1), arguments);
+}
+
 TEST_CASE("index maps of all sizes", "[ops][sizes]") {
   const Shape shapes[] = {{1, 1, 1}, {2, 3, 4}, {33, 5, 17}, {3, 130, 70}, {40, 1, 900}};
   for (const Shape& shape : shapes) {
