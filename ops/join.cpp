@@ -1,7 +1,7 @@
 // Operands one after the other.
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "croton/error.h"
 #include "croton/tensor.h"
