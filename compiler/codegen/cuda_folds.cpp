@@ -55,9 +55,11 @@ void KernelEmitter::accumulate(Id id) {
   const std::string name = fmt::format("{}_{}", n.in[0], n.index);
   const bool own = node(n.in[0]).op == Op::loop && width_ > 1;  // one for each counter
   const bool pairs = is_index_fold(a.fold);
+  // What fits 32 bits by itself need not do so when it is added to another.
+  const auto folded = [&] { return is_index(n.in[1]) ? "(i64)" + value(n.in[1]) : value(n.in[1]); };
   if (width_ == 1 || own || pairs) {
     for (k_ = 0; k_ < width_; ++k_) {
-      merge(a.fold, a.dtype, own ? fmt::format("{}_{}", name, k_) : name, value(n.in[1]),
+      merge(a.fold, a.dtype, own ? fmt::format("{}_{}", name, k_) : name, folded(),
             pairs ? value(n.in[2]) : "");
     }
     k_ = 0;
@@ -65,7 +67,7 @@ void KernelEmitter::accumulate(Id id) {
   }
   // Neighbours first, so that the accumulator waits for one operation and not for several.
   std::vector<std::string> values;
-  for (k_ = 0; k_ < width_; ++k_) values.push_back(value(n.in[1]));
+  for (k_ = 0; k_ < width_; ++k_) values.push_back(folded());
   k_ = 0;
   while (values.size() > 1) {
     std::vector<std::string> halves;

@@ -89,6 +89,23 @@ TEST_CASE("reductions in every dtype", "[ops][sizes]") {
   }
 }
 
+TEST_CASE("what fits 32 bits is folded in 64", "[ops][sizes]") {
+  for (const Shape& shape : {Shape{5}, Shape{1024}, Shape{3, 64}}) {
+    const Variable truth = input(DType::boolean, shape, "b");
+    const Array some = drawn(shape, DType::int64, 4).astype(DType::boolean);
+    const Variable counts = truth.astype(DType::int64);
+    for (const Variable& y : {argmin(counts, 0), argmax(counts, 0), max(counts, 0), min(counts, 0),
+                              sum(counts, 0), prod(counts + 1, 0)}) {
+      check_called({truth}, y, {some});
+    }
+    const Variable x = input(DType::int32, shape, "x");
+    const Array large = Array::full(shape, 2'000'000'000, DType::int32);
+    const int last = static_cast<int>(shape.size()) - 1;
+    check_called({x}, sum(x, last), {large});
+    check_called({x}, sum(x.astype(DType::int64) * 2 + 7, last), {large});
+  }
+}
+
 TEST_CASE("arrays without elements", "[ops][sizes]") {
   const Variable x = input(DType::float32, {kAnyDim, kAnyDim}, "x");
   const Variable i = input(DType::int64, {kAnyDim}, "i");
