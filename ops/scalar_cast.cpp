@@ -78,7 +78,8 @@ std::vector<Variable> scaled_gradient(const GradArgs& args) {
 
 void register_scalar_cast_ops(OpRegistry& registry) {
   registry.add(cast_op());
-  registry.add(identity("disconnected_grad", "x; no gradient flows."));
+  registry.add(identity("disconnected_grad",
+                        "x; no gradient flows. With a reason \"why\" its gradient is undefined."));
 
   OpDef zero = identity("zero_grad", "x; its gradient is zero.");
   zero.grad = zero_gradients;

@@ -2,11 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <memory>
-#include <unordered_set>
-
-#include "compiler/graph/graph.h"
+#include "compiler/grad/reverse.h"
 #include "compiler/graph/op.h"
 #include "croton/error.h"
 #include "ops/build.h"
@@ -15,162 +11,163 @@
 namespace croton {
 namespace {
 
-/// The variable in a message about `loc`, which is not said twice.
-std::string title(const Variable& v, const Loc& loc) {
-  const std::string type = v.node()->outputs[v.output()].to_text();
-  if (!v.name().empty()) return fmt::format("'{}' ({})", v.name(), type);
-  const Loc made = place_of(*v.node());
-  const std::string line = to_text(made);
-  return fmt::format("a {} made by '{}'{}", type, made.op,
-                     line == to_text(loc) ? "" : " at " + line);
+void check_defined(const std::vector<Variable>& list, std::string_view what, const Loc& loc) {
+  for (const Variable& v : list) {
+    if (!v.defined()) graph_error("grad", fmt::format("{} is empty", what), loc);
+  }
 }
 
-class ReverseMode {
- public:
-  ReverseMode(const GradOptions& options, const Loc& loc) : options_(options), loc_(loc) {
-    for (const Variable& v : options.consider_constant) {
-      if (v.defined()) constants_.insert(v.node());
+void check_cost(const Variable& cost, const Loc& loc) {
+  if (cost.ndim() != 0) {
+    graph_error("grad",
+                fmt::format("the cost must be a scalar: got {}; take its sum or mean",
+                            variable_title(cost, loc)),
+                loc);
+  }
+  if (!is_float(cost.dtype())) {
+    graph_error("grad", fmt::format("the cost must be a float: got {}", variable_title(cost, loc)),
+                loc);
+  }
+}
+
+/// A gradient that the user gave, as one of its value.
+Variable known_gradient(const Variable& value, const Variable& gradient, const Loc& loc) {
+  check_defined({value}, "a value with a known gradient", loc);
+  check_defined({gradient}, "a known gradient", loc);
+  if (!is_float(value.dtype())) {
+    graph_error("grad",
+                fmt::format("only floats have gradients, and one is given for {}",
+                            variable_title(value, loc)),
+                loc);
+  }
+  bool fits = gradient.ndim() == value.ndim() && is_float(gradient.dtype());
+  for (int axis = 0; fits && axis < value.ndim(); ++axis) {
+    const std::int64_t want = value.static_shape()[axis];
+    const std::int64_t have = gradient.static_shape()[axis];
+    fits = want == have || want == kAnyDim || have == kAnyDim;
+  }
+  if (!fits) {
+    graph_error("grad",
+                fmt::format("the known gradient of {} must be a float of its shape: got {}",
+                            variable_title(value, loc), variable_title(gradient, loc)),
+                loc);
+  }
+  return cast_to(gradient, value.dtype(), loc);
+}
+
+void start(ReverseMode& reverse, const Variable& cost, const GradOptions& options, const Loc& loc) {
+  VariableSet seen;
+  for (const auto& [value, gradient] : options.known_grads) {
+    reverse.fix(value, known_gradient(value, gradient, loc));
+    if (!seen.insert(value).second) {
+      graph_error("grad", fmt::format("two known gradients of {}", variable_title(value, loc)),
+                  loc);
     }
   }
-
-  void start(const Variable& v, const Variable& gradient) {
-    ends_.push_back(v);
-    add(v, gradient);
+  if (cost.defined()) {
+    check_cost(cost, loc);
+    reverse.fix(cost, ones_like(cost, loc));
+  } else if (options.known_grads.empty()) {
+    graph_error("grad", "a cost or .known_grads to start from is expected: got an empty Variable",
+                loc);
   }
+}
 
-  void run(const std::vector<Variable>& wrt) {
-    std::unordered_set<const Node*> targets;
-    for (const Variable& v : wrt) targets.insert(v.node());
-    const std::vector<const Node*> order = topological_order(ends_);
-    // Only what depends on one of the variables needs a gradient.
-    std::unordered_set<const Node*> depends;
-    for (const Node* node : order) {
-      bool any = targets.contains(node);
-      for (const Variable& input : node->inputs) {
-        any = any || (depends.contains(input.node()) && !constants_.contains(input.node()));
-      }
-      if (any) depends.insert(node);
-    }
-    for (auto it = order.rbegin(); it != order.rend(); ++it) {
-      if (depends.contains(*it) && !constants_.contains(*it)) backward(**it, depends);
-    }
+/// What stands for a gradient that nothing flows into.
+Variable no_gradient(const Variable& v, const GradOptions& options, const Loc& loc) {
+  if (options.return_disconnected == NoGradient::empty) return {};
+  const Variable like = is_float(v.dtype()) ? v : cast_to(v, build_settings().float_x, loc);
+  return zeros_like(like, loc);
+}
+
+void report_disconnected(const Variable& v, Disconnected meaning, const Loc& loc) {
+  const std::string message = fmt::format(
+      "the cost does not depend on {} in a differentiable way; set .disconnected_inputs = "
+      "Disconnected::ignore to take zeros",
+      variable_title(v, loc));
+  if (meaning == Disconnected::raise) graph_error("grad", message, loc);
+  if (meaning == Disconnected::warn) log_warning(fmt::format("[grad] {}", message));
+}
+
+Variable result_of(const ReverseMode& reverse, const Variable& v, const GradOptions& options,
+                   const Loc& loc) {
+  if (const std::string* why = reverse.undefined(v)) {
+    if (options.null_gradients == Undefined::empty) return {};
+    graph_error("grad",
+                fmt::format("the gradient with respect to {} is not defined: {}; set "
+                            ".null_gradients = Undefined::empty to take an empty Variable",
+                            variable_title(v, loc), *why),
+                loc);
   }
-
-  Variable of(const Variable& v) const {
-    const auto it = gradients_.find(v);
-    return it == gradients_.end() ? Variable() : it->second;
+  const Variable gradient = reverse.of(v);
+  if (gradient.defined()) return gradient;
+  // An integer that is connected has a gradient, which is zero.
+  if (is_float(v.dtype()) || !reverse.reaches(v)) {
+    report_disconnected(v, options.disconnected_inputs, loc);
   }
+  return no_gradient(v, options, loc);
+}
 
- private:
-  void add(const Variable& v, const Variable& gradient) {
-    const auto [it, first] = gradients_.emplace(v, gradient);
-    if (!first) it->second = apply("add", {it->second, gradient}, {}, v.node()->loc);
-  }
-
-  void backward(const Node& node, const std::unordered_set<const Node*>& depends) {
-    if (node.op->grad == nullptr) return;
-    std::vector<Variable> gradients;
-    bool any = false;
-    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-      gradients.push_back(of(node.out(static_cast<int>(k))));
-      any = any || gradients.back().defined();
-    }
-    if (!any) return;
-    // Gradients of constants and of what leads to none of the variables are not even built.
-    const auto needed = std::make_unique<bool[]>(node.inputs.size());
-    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      const Variable& input = node.inputs[k];
-      needed[k] = is_float(input.dtype()) && depends.contains(input.node()) &&
-                  !constants_.contains(input.node());
-    }
-    const std::uint64_t since = next_node_id();
-    const std::vector<Variable> results =
-        node.op->grad({node, gradients, {needed.get(), node.inputs.size()}});
-    internal_check(results.size() == node.inputs.size(), "a gradient rule skipped an input");
-    for (std::size_t k = 0; k < results.size(); ++k) {
-      const Variable& input = node.inputs[k];
-      if (!results[k].defined() || !needed[k]) continue;
-      const Loc loc = place_of(node);
-      const Variable result = cast_to(results[k], input.dtype(), loc);
-      relocate(result, since, loc);
-      if (result.ndim() != input.ndim()) {
-        throw InternalError(fmt::format("the gradient of '{}' for operand {} has {} axes, not {}",
-                                        node.op->name, k + 1, result.ndim(), input.ndim()));
-      }
-      add(input, keep_ones(result, input, loc));
-    }
-  }
-
-  /// The gradient with the sizes known to be 1 that its variable has, so that what goes on from it
-  /// may drop them: a slice of an unknown length is not known to have any.
-  static Variable keep_ones(const Variable& gradient, const Variable& variable, const Loc& loc) {
-    std::vector<std::int64_t> sizes(static_cast<std::size_t>(variable.ndim()), kAnyDim);
-    bool lost = false;
-    for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
-      if (variable.static_shape()[axis] != 1 || gradient.static_shape()[axis] == 1) continue;
-      sizes[axis] = 1;
-      lost = true;
-    }
-    if (!lost) return gradient;
-    return apply("specify_shape", {gradient}, {{"sizes", std::move(sizes)}}, loc);
-  }
-
-  const GradOptions& options_;
-  const Loc& loc_;
-  std::vector<Variable> ends_;
-  std::unordered_set<const Node*> constants_;
-  VariableMap<Variable> gradients_;
-};
+/// Names a gradient that was made by this very call and has none.
+void give_name(const Variable& gradient, const Variable& v, const Variable& cost,
+               std::uint64_t since) {
+  if (!gradient.defined() || v.name().empty()) return;
+  const Node& node = *gradient.node();
+  if (node.id < since || !node.name->empty() || node.op->form == OpForm::leaf) return;
+  const bool has_name = cost.defined() && !cost.name().empty();
+  const std::string_view of = has_name ? std::string_view(cost.name()) : "cost";
+  const_cast<Node&>(node).name = intern(fmt::format("d{}/d{}", of, v.name()));
+}
 
 }  // namespace
 
-std::vector<Variable> grad(const Operand& cost, const std::vector<Variable>& wrt,
-                           const GradOptions& options) {
-  const Loc& loc = cost.loc();
+std::vector<Variable> grad(const Variable& cost, const std::vector<Variable>& wrt,
+                           const GradOptions& options, Loc loc) {
   const std::uint64_t since = next_node_id();
-  ReverseMode reverse(options, loc);
-  for (const Variable& v : wrt) {
-    if (!v.defined()) graph_error("grad", "a variable to differentiate by is empty", loc);
-  }
-  for (const auto& [value, gradient] : options.known_grads) {
-    if (gradient.ndim() != value.ndim()) {
-      graph_error(
-          "grad",
-          fmt::format("the known gradient of {} has {} axes", title(value, loc), gradient.ndim()),
-          loc);
-    }
-    reverse.start(value, cast_to(gradient, value.dtype(), loc));
-  }
-  const Variable c = cost.variable();
-  if (c.ndim() != 0) {
-    graph_error(
-        "grad",
-        fmt::format("the cost must be a scalar: got {}; take its sum or mean", title(c, loc)), loc);
-  }
-  if (!is_float(c.dtype())) {
-    graph_error("grad", fmt::format("the cost must be a float: got {}", title(c, loc)), loc);
-  }
-  reverse.start(c, ones_like(c, loc));
+  check_defined(wrt, "a variable to differentiate by", loc);
+  ReverseMode reverse(options.consider_constant);
+  start(reverse, cost, options, loc);
   reverse.run(wrt);
 
   std::vector<Variable> result;
   for (const Variable& v : wrt) {
-    Variable gradient = reverse.of(v);
-    if (!gradient.defined()) {
-      const std::string message = fmt::format(
-          "the cost does not depend on {} in a differentiable way; set .disconnected_inputs = "
-          "Disconnected::ignore to take zeros",
-          title(v, loc));
-      if (options.disconnected_inputs == Disconnected::raise) graph_error("grad", message, loc);
-      if (options.disconnected_inputs == Disconnected::warn)
-        log_warning(fmt::format("[grad] {}", message));
-      const Variable like = is_float(v.dtype()) ? v : cast_to(v, build_settings().float_x, loc);
-      gradient = zeros_like(like, loc);
-      relocate(gradient, since, loc);
-    }
-    result.push_back(gradient);
+    const std::uint64_t before = next_node_id();
+    result.push_back(result_of(reverse, v, options, loc));
+    relocate(result.back(), before, loc);
+    if (options.add_names) give_name(result.back(), v, cost, since);
   }
   return result;
+}
+
+SubgraphGradients subgraph_grad(const std::vector<Variable>& wrt, const std::vector<Variable>& end,
+                                const std::vector<std::pair<Variable, Variable>>& start_at,
+                                const Variable& cost, Loc line) {
+  const Loc loc = line.named("subgraph_grad");
+  if (start_at.empty() && !cost.defined()) {
+    graph_error("subgraph_grad", "gradients or a cost to start from are expected: got neither",
+                loc);
+  }
+  std::vector<Variable> all = wrt;
+  all.insert(all.end(), end.begin(), end.end());
+  check_defined(all, "a variable to differentiate by", loc);
+  ReverseMode reverse(end);
+  for (const auto& [value, gradient] : start_at) {
+    reverse.start(value, known_gradient(value, gradient, loc));
+  }
+  if (cost.defined()) {
+    check_cost(cost, loc);
+    reverse.start(cost, ones_like(cost, loc));
+  }
+  reverse.run(all);
+  const GradOptions options{.disconnected_inputs = Disconnected::ignore};
+  SubgraphGradients result;
+  for (const Variable& v : wrt) result.wrt.push_back(result_of(reverse, v, options, loc));
+  for (const Variable& v : end) result.end.push_back(result_of(reverse, v, options, loc));
+  return result;
+}
+
+Variable grad_undefined(const Operand& x, std::string_view why) {
+  return apply("disconnected_grad", {x.variable()}, {{"why", std::string(why)}}, x.loc());
 }
 
 }  // namespace croton

@@ -1,0 +1,58 @@
+// The walk back through a graph, on which all derivatives are built.
+#pragma once
+
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/graph/graph.h"
+
+namespace croton {
+
+/// The variable in a message about `loc`, which is not said twice.
+std::string variable_title(const Variable& v, const Loc& loc);
+
+using VariableSet = std::unordered_set<Variable, VariableHash, VariableSame>;
+
+/// Gradients by reverse mode: begin at some values, run, read. Each node's gradient comes from the
+/// rule of its op, and has the place of the node.
+class ReverseMode {
+ public:
+  /// No gradient flows through `constants`.
+  explicit ReverseMode(std::span<const Variable> constants);
+
+  /// Begins at a value; what flows into it from others adds to that.
+  void start(const Variable& v, const Variable& gradient);
+  /// Begins at a value whose whole gradient this is.
+  void fix(const Variable& v, const Variable& gradient);
+
+  /// Once: walks back from where it begins to `wrt`.
+  void run(std::span<const Variable> wrt);
+
+  /// The gradient with respect to a value; empty where nothing flows into it.
+  Variable of(const Variable& v) const;
+  /// Why the gradient with respect to a value is not defined; null where it is.
+  const std::string* undefined(const Variable& v) const;
+  /// Whether what it begins at was computed from a value, by whatever ops. Only for `wrt`.
+  bool reaches(const Variable& v) const { return reached_.contains(v.node()); }
+
+ private:
+  void add(const Variable& v, const Variable& gradient);
+  void mark_undefined(const Variable& v, const std::string& why);
+  void backward(const Node& node);
+  void follow_rule(const Node& node, const std::vector<Variable>& gradients,
+                   std::span<const bool> needed);
+  bool passes(const Variable& v) const;
+
+  VariableSet constants_;
+  VariableSet targets_;
+  VariableSet fixed_;
+  std::vector<Variable> ends_;
+  std::unordered_set<const Node*> depends_;  ///< nodes made of one of the targets
+  std::unordered_set<const Node*> reached_;
+  VariableMap<Variable> gradients_;
+  VariableMap<std::string> undefined_;
+};
+
+}  // namespace croton
