@@ -84,24 +84,6 @@ std::vector<Variable> order_grad(const GradArgs& args) {
   return {where(chosen, g, scalar_like(g, 0, args.node.loc))};
 }
 
-/// Without a zero in the group prod / x; with one the product of the others, at the zero only; with
-/// more nothing.
-std::vector<Variable> prod_grad(const GradArgs& args) {
-  const Loc& loc = args.node.loc;
-  const Variable& x = args.in(0);
-  const std::vector<std::int64_t>& list = args.node.attrs().integers("axes");
-  const std::vector<int> axes(list.begin(), list.end());
-  const Variable is_zero = eq(x, scalar_like(x, 0, loc));
-  const Variable zeros = sum_axes(cast_to(is_zero, DType::int64, loc), axes, true, loc);
-  const Variable others = where(is_zero, scalar_like(x, 1, loc), x);
-  const Variable product = apply("prod", {others}, {{"axes", list}, {"keepdims", 1}}, loc);
-  const Variable nothing = scalar_like(x, 0, loc);
-  const Variable at_zero = where(eq(zeros, scalar_like(zeros, 1, loc)), product, nothing);
-  const Variable elsewhere =
-      where(eq(zeros, scalar_like(zeros, 0, loc)), true_divide(product, others), nothing);
-  return {mul(expand_reduced(args.node, args.g()), where(is_zero, at_zero, elsewhere))};
-}
-
 template <class T>
 T fold_start(kernel::Fold fold) {
   switch (fold) {
@@ -211,7 +193,8 @@ void register_reduce_ops(OpRegistry& registry) {
                   .examples = examples(low, high)});
   };
   add_fold("sum", "Sums over axes.", kernel::Fold::sum, infer_arithmetic, sum_grad, -3, 3);
-  add_fold("prod", "Products over axes.", kernel::Fold::prod, infer_arithmetic, prod_grad, -2, 2);
+  add_fold("prod", "Products over axes.", kernel::Fold::prod, infer_arithmetic, prod_gradient, -2,
+           2);
   add_fold("max", "The largest elements along axes; NaN if there is one.", kernel::Fold::max,
            infer_order, order_grad, -3, 3);
   add_fold("min", "The smallest elements along axes; NaN if there is one.", kernel::Fold::min,
@@ -220,6 +203,7 @@ void register_reduce_ops(OpRegistry& registry) {
            0, 1);
   add_fold("all", "Whether all elements along axes are true.", kernel::Fold::all, infer_logic,
            nullptr, 0, 1);
+  register_prod_others_op(registry);
 }
 
 }  // namespace croton

@@ -26,4 +26,8 @@ struct ReducedShape {
 };
 ReducedShape reduced_shape(const Attrs& attrs, const Shape& shape);
 
+/// The gradient rule of prod, and the op that it needs.
+std::vector<Variable> prod_gradient(const GradArgs& args);
+void register_prod_others_op(OpRegistry& registry);
+
 }  // namespace croton

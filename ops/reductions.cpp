@@ -207,7 +207,9 @@ Variable var(const Operand& operand, const Axis& axis, const VarOptions& options
 
 Variable std(const Operand& x, const Axis& axis, const VarOptions& options) {
   const Operand named = x.named("std");
-  return sqrt(Operand(var(named, axis, options), named.loc()));
+  const Operand variance(var(named, axis, options), named.loc());
+  // At 0 the root has an infinite slope, and the variance none: together 0, not NaN.
+  return where(eq(variance, 0), variance, sqrt(variance));
 }
 
 }  // namespace croton

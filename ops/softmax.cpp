@@ -18,10 +18,19 @@ Variable shifted(const Variable& x, int axis, const Loc& loc) {
   return x - reduce("max", x, axis, loc);
 }
 
+/// The maximum, or 0 where it is infinite: inf - inf would be NaN.
+Variable finite_shift(const Variable& x, int axis, const Loc& loc) {
+  const Variable largest = reduce("max", x, axis, loc);
+  return where(isfinite(largest), largest, 0);
+}
+
+/// Rows of -inf alone give NaN or, with the attribute "dead", 0.
 std::vector<Variable> expand_softmax(const Node& node) {
-  return expanded(node, [](const Variable& x, int axis, const Loc& loc) {
-    const Variable e = exp(shifted(x, axis, loc));
-    return e * reciprocal(reduce("sum", e, axis, loc));
+  const bool dead = node.attrs().integer_or("dead", 0) != 0;
+  return expanded(node, [dead](const Variable& x, int axis, const Loc& loc) {
+    const Variable e = exp(dead ? x - finite_shift(x, axis, loc) : shifted(x, axis, loc));
+    const Variable total = reduce("sum", e, axis, loc);
+    return e * (dead ? where(eq(total, 0), 0, reciprocal(total)) : reciprocal(total));
   });
 }
 
@@ -34,9 +43,7 @@ std::vector<Variable> expand_log_softmax(const Node& node) {
 
 std::vector<Variable> expand_logsumexp(const Node& node) {
   return expanded(node, [&](const Variable& x, int axis, const Loc& loc) {
-    const Variable largest = reduce("max", x, axis, loc);
-    // inf - inf would be NaN: an infinite maximum is not subtracted.
-    const Variable shift = where(isfinite(largest), largest, 0);
+    const Variable shift = finite_shift(x, axis, loc);
     const Variable kept = log(reduce("sum", exp(x - shift), axis, loc)) + shift;
     return node.attrs().integer("keepdims") ? kept : without_axis(kept, axis, loc);
   });
@@ -58,7 +65,10 @@ std::vector<Variable> logsumexp_gradient(const GradArgs& args) {
   const Loc& loc = args.node.loc;
   const bool kept = args.node.attrs().integer("keepdims") != 0;
   const Variable g = kept ? args.g() : insert_axes(args.g(), {axis}, loc);
-  return {g * softmax(args.in(0), axis)};
+  // Where all elements are -inf none of them makes the result larger.
+  const Variable s = apply("softmax", {args.in(0)},
+                           {{"axis", std::int64_t{axis}}, {"dead", std::int64_t{1}}}, loc);
+  return {g * s};
 }
 
 void infer_logsumexp(Infer& infer) {
@@ -89,7 +99,9 @@ void register_softmax_ops(OpRegistry& registry) {
       .infer = infer_row,
       .expand = expand_softmax,
       .grad = softmax_gradient,
-      .examples = {row_example(1), row_example(0)},
+      .examples = {row_example(1),
+                   row_example(0),
+                   {{Shape{4, 6}}, {{-5, 5}}, {{"axis", 1}, {"dead", 1}}}},
   });
   registry.add({
       .name = "log_softmax",
