@@ -1,5 +1,7 @@
 #include "ops/registry.h"
 
+#include "compiler/graph/gradient_ops.h"
+
 namespace croton {
 
 void register_ops(OpRegistry& registry) {
@@ -31,6 +33,8 @@ void register_ops(OpRegistry& registry) {
   register_philox_ops(registry);
   register_gemm_ops(registry);
   register_transfer_ops(registry);
+  register_custom_gradient_ops(registry);
+  register_remat_ops(registry);
 }
 
 }  // namespace croton

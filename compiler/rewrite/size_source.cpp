@@ -11,8 +11,9 @@ namespace {
 /// Ops whose result has the shape of their first operand.
 bool keeps_shape(const std::string& op) {
   static constexpr std::string_view kOps[] = {
-      "transfer",  "specify_shape", "softmax",  "log_softmax", "standardize",
-      "set_slice", "inc_slice",     "set_take", "inc_take",    "inc_along_axis"};
+      "transfer",  "specify_shape",   "softmax",  "log_softmax", "standardize",
+      "set_slice", "inc_slice",       "set_take", "inc_take",    "inc_along_axis",
+      "delay",     "custom_gradient", "remat",    "prod_others"};
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 

@@ -1,0 +1,173 @@
+// Values with gradients of the user's, and values that are computed again for their gradients.
+#include "croton/custom_gradient.h"
+
+#include "croton/function.h"
+#include "croton/grad.h"
+#include "croton/jacobian.h"
+#include "croton/linalg.h"
+#include "croton/math.h"
+#include "croton/nn.h"
+#include "croton/reduce.h"
+#include "croton/remat.h"
+#include "croton/tensor.h"
+#include "croton/vectorize.h"
+#include "tests/ops/op_cases.h"
+
+using namespace croton;
+using namespace croton::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+using Slopes = std::vector<double>;
+using Variables = std::vector<Variable>;
+
+/// x * y with gradients of its own: three times the right one for x, none for y.
+Variable tripled(const Variable& x, const Variable& y) {
+  return custom_gradient({x, y}, x * y,
+                         [](const Variables& in, const Variable&, const Variable& g) {
+                           return Variables{3 * g * in[1], Variable()};
+                         });
+}
+
+struct Point {
+  Variable x = floats({kAnyDim}, "x");
+  Variable y = floats({kAnyDim}, "y");
+  Values at{{x, reals({1, 2, 3})}, {y, reals({5, 7, 11})}};
+  Slopes of(const Variable& v) const { return value(v, at).to_vector<double>(); }
+};
+
+int launches(const Variables& inputs, const Variable& y, const std::vector<Array>& arguments) {
+  const Function f = function(inputs, y, {.on_unused = OnUnused::ignore});
+  f.call(arguments);
+  return f.statistics().launches;
+}
+
+}  // namespace
+
+TEST_CASE("a custom gradient stands in for that of the graph", "[ops][grad][custom_gradient]") {
+  const Point p;
+  const Variable z = tripled(p.x, p.y);
+  CHECK(p.of(z) == Slopes{5, 14, 33});
+  CHECK(p.of(grad(sum(z), p.x)) == Slopes{15, 21, 33});
+  CHECK_THAT(message_of<GraphError>([&] { grad(sum(z), p.y); }), Contains("'y'"));
+  // Beside other ways, and through values before and after it.
+  CHECK(p.of(grad(sum(z + p.y), p.y)) == Slopes{1, 1, 1});
+  CHECK(p.of(grad(sum(square(tripled(2 * p.x, p.y))), p.x)) == Slopes{600, 2352, 8712});
+  // The rule may use the value.
+  const Variable e = custom_gradient(
+      {p.x}, exp(p.x), [](const Variables&, const Variable& value, const Variable& g) {
+        return Variables{g * value};
+      });
+  CHECK(allclose(value(grad(sum(e), p.x), p.at), value(exp(p.x), p.at), 1e-15));
+  CHECK(allclose(value(grad(sum(grad(sum(e), p.x)), p.x), p.at), value(exp(p.x), p.at), 1e-15));
+}
+
+TEST_CASE("rules are differentiated in turn, on batches too", "[ops][grad][custom_gradient]") {
+  const Point p;
+  // The rule's derivative, not that of the value: 3 g y has none by x.
+  CHECK(p.of(grad(sum(grad(sum(tripled(p.x, p.y)), p.x)), p.y)) == Slopes{3, 3, 3});
+  const Variable v = floats({kAnyDim});
+  Values at = p.at;
+  at[v] = reals({1, 10, 100});
+  CHECK(value(Rop(tripled(p.x, p.y), p.x, v), at).to_vector<double>() == Slopes{15, 210, 3300});
+  CHECK(p.of(jacobian(tripled(p.x, p.y), p.x)) == Slopes{15, 0, 0, 0, 21, 0, 0, 0, 33});
+  // A batch of x beside one y: its gradient, too, is by the rule.
+  const Variable xs = floats({kAnyDim, kAnyDim});
+  at[xs] = counting({2, 3});
+  const Variable wide = vectorize_graph(tripled(p.x, p.y), {{p.x, xs}});
+  CHECK(array_equal(value(wide, at), value(xs * p.y, at)));
+  CHECK(array_equal(value(grad(sum(wide), xs), at), value(3 * ones_like(xs) * p.y, at)));
+  const Variable each = vectorize_graph(grad(sum(tripled(p.x, p.y) * p.x), p.x), {{p.x, xs}});
+  CHECK(array_equal(value(each, at), value(4 * xs * p.y, at)));
+}
+
+TEST_CASE("custom gradients fuse as if they were not there", "[ops][grad][custom_gradient]") {
+  const Variable x = input(DType::float32, {kAnyDim}), y = input(DType::float32, {kAnyDim});
+  const std::vector<Array> arguments{counting({100}, DType::float32),
+                                     counting({100}, DType::float32)};
+  CHECK(launches({x, y}, exp(tripled(tanh(x), y)) + 1, arguments) == 1);
+  CHECK(launches({x, y}, grad(sum(exp(tripled(tanh(x), y))), x), arguments) == 1);
+  const Function f = function({x, y}, tripled(x, y));
+  CHECK(array_equal(f.call(arguments)[0], Array(counting({100}, DType::float32)) /* x * y */) ==
+        false);
+  CHECK(f.call(arguments)[0].to_vector<float>()[7] == 49);
+}
+
+TEST_CASE("rules that do not fit", "[ops][grad][custom_gradient]") {
+  const Point p;
+  const Variable n = input(DType::int64, {3}, "n"), none_yet;
+  const auto with = [&](const Variables& inputs, const Variables& gradients) {
+    return message_of<GraphError>([&] {
+      custom_gradient(inputs, exp(p.x), [&](const Variables&, const Variable&, const Variable&) {
+        return gradients;
+      });
+    });
+  };
+  CHECK_THAT(with({p.x}, {}), Contains("[custom_gradient]") && Contains("got 0 for 1") &&
+                                  Contains("custom_gradient.cpp:"));
+  CHECK_THAT(with({p.x}, {sum(p.x)}), Contains("gradient 1") && Contains("'x'"));
+  CHECK_THAT(with({p.x}, {n}), Contains("int64"));
+  CHECK_THAT(with({n}, {p.x}), Contains("'n'"));
+  CHECK_THAT(with({none_yet}, {p.x}), Contains("is empty"));
+  CHECK_THAT(message_of<GraphError>([&] {
+               custom_gradient({n}, n, [](const Variables& in, const Variable&, const Variable&) {
+                 return in;
+               });
+             }),
+             Contains("only floats"));
+}
+
+TEST_CASE("remat changes no value and no gradient", "[ops][grad][remat]") {
+  std::mt19937 random(61);
+  const Variable x = floats({kAnyDim, kAnyDim}, "x"), w = floats({kAnyDim, kAnyDim}, "w");
+  const Values at{{x, drawn_values({3, 4}, {-1, 1}, DType::float64, random)},
+                  {w, drawn_values({4, 4}, {-1, 1}, DType::float64, random)}};
+  const auto block = [&](const Variable& h) { return softmax(tanh(dot(h, w))); };
+  const Variable plain = sum(square(block(block(x))));
+  const Variable h = remat(block(x), {x});
+  const Variable whole = sum(square(remat(block(block(x)))));
+  const Variable parts = sum(square(remat(block(h), {h})));
+  for (const Variable& cost : {whole, parts}) {
+    CHECK(array_equal(value(cost, at), value(plain, at)));
+    // The parameter, which is no input of the blocks, has its gradient.
+    for (const Variable& v : {x, w}) {
+      CHECK(allclose(value(grad(cost, v), at), value(grad(plain, v), at), 1e-12, 1e-14));
+      const Function f = function({x, w}, grad(cost, v));
+      CHECK(allclose(f(at.at(x), at.at(w))[0], value(grad(plain, v), at), 1e-12, 1e-14));
+    }
+    CHECK(allclose(value(hessian(cost, x), at), value(hessian(plain, x), at), 1e-10, 1e-12));
+  }
+  // Integers among what it is made of, and values of the graph as constants.
+  const Variable n = input(DType::int64, {});
+  const Variable y = remat(x(n) * exp(x(0)), {x});
+  Values more = at;
+  more[n] = Array::full({}, std::int64_t{1}, DType::int64);
+  CHECK(allclose(value(grad(sum(y), x), more), value(grad(sum(x(n) * exp(x(0))), x), more)));
+  CHECK_THAT(message_of<GraphError>([&] { remat(Variable()); }), Contains("[remat]"));
+  CHECK_THAT(message_of<GraphError>([&] { remat(x, {Variable()}); }), Contains("is empty"));
+}
+
+TEST_CASE("remat needs less memory for a deep chain", "[ops][grad][remat]") {
+  constexpr int kDepth = 16;
+  const Variable x = input(DType::float32, {256, 64}), w = input(DType::float32, {64, 64});
+  const std::vector<Array> arguments{Array::full({256, 64}, 0.01, DType::float32),
+                                     Array::full({64, 64}, 0.02, DType::float32)};
+  const auto run = [&](int block) {
+    Variable h = x, start = x;
+    for (int k = 1; k <= kDepth; ++k) {
+      h = tanh(dot(h, w));
+      if (block > 0 && k % block == 0) start = h = remat(h, {start});
+    }
+    const Function f = function({x, w}, grad(sum(square(h)), x));
+    const Array slope = f.call(arguments)[0];
+    return std::pair(f.statistics(), slope);
+  };
+  const auto [plain, want] = run(0);
+  const auto [blocks, got] = run(4);
+  CHECK(allclose(got, want, 1e-5, 1e-7));
+  INFO(plain.temporary_bytes << " bytes without, " << blocks.temporary_bytes << " with");
+  CHECK(3 * blocks.temporary_bytes < 2 * plain.temporary_bytes);
+  // By computing more.
+  CHECK(blocks.library_calls > plain.library_calls);
+}
