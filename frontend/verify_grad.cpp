@@ -120,6 +120,10 @@ void verify_grad(const std::function<Variable(const std::vector<Variable>&)>& f,
                  const std::vector<Array>& points, const VerifyGradOptions& options, Loc line) {
   const Loc loc = line.named("verify_grad");
   const Precision precision = precision_of(working_dtype(points, options, loc));
+  const double eps = options.eps.value_or(precision.eps);
+  if (!(eps > 0)) {
+    graph_error("verify_grad", fmt::format("eps must be positive: got {}", eps), loc);
+  }
   std::vector<Variable> inputs;
   for (const Array& point : points) {
     inputs.push_back(make_input({point.dtype(), point.shape()}, "", loc));
@@ -149,7 +153,7 @@ void verify_grad(const std::function<Variable(const std::vector<Variable>&)>& f,
     worst.relative_tolerance = options.relative_tolerance.value_or(precision.tolerance);
     const Outputs analytic = slopes.call(arguments);
     for (std::size_t k = 0; k < points.size(); ++k) {
-      compare(analytic[k], k, value, arguments, options.eps.value_or(precision.eps), worst);
+      compare(analytic[k], k, value, arguments, eps, worst);
     }
     if (badness(worst) > 1) throw GradientError(worst);
   }

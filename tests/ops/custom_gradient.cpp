@@ -89,8 +89,6 @@ TEST_CASE("custom gradients fuse as if they were not there", "[ops][grad][custom
   CHECK(launches({x, y}, exp(tripled(tanh(x), y)) + 1, arguments) == 1);
   CHECK(launches({x, y}, grad(sum(exp(tripled(tanh(x), y))), x), arguments) == 1);
   const Function f = function({x, y}, tripled(x, y));
-  CHECK(array_equal(f.call(arguments)[0], Array(counting({100}, DType::float32)) /* x * y */) ==
-        false);
   CHECK(f.call(arguments)[0].to_vector<float>()[7] == 49);
 }
 
