@@ -1,6 +1,9 @@
 #include "croton/op_list.h"
 
+#include <algorithm>
+
 #include "compiler/graph/op.h"
+#include "compiler/kernel/math.h"
 #include "croton/error.h"
 
 namespace croton {
@@ -51,13 +54,37 @@ bool accepts(const OpDef& op, DType dtype) {
   return false;
 }
 
+void describe_examples(const OpDef& op, OpInfo& info) {
+  for (const Example& example : op.examples) {
+    const auto count = static_cast<int>(example.shapes.size());
+    const bool first = &example == &op.examples.front();
+    info.least_operands = first ? count : std::min(info.least_operands, count);
+    info.most_operands = std::max(info.most_operands, count);
+    for (const Attrs::Entry& entry : example.attrs) {
+      if (std::find(info.attributes.begin(), info.attributes.end(), entry.name) ==
+          info.attributes.end()) {
+        info.attributes.push_back(entry.name);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<OpInfo> all_ops() {
   std::vector<OpInfo> result;
   for (const OpDef* op : OpRegistry::instance().all()) {
-    OpInfo& info = result.emplace_back(
-        OpInfo{op->name, form_text(op->form), op->doc, {}, op->grad != nullptr});
+    OpInfo& info = result.emplace_back();
+    info.name = op->name;
+    info.form = form_text(op->form);
+    info.doc = op->doc;
+    info.differentiable = op->grad != nullptr;
+    describe_examples(*op, info);
+    for (const kernel::MathBound& bound : kernel::math_bounds()) {
+      if (bound.name != op->name) continue;
+      info.float32_ulp = bound.float32_ulp;
+      info.float64_ulp = bound.float64_ulp;
+    }
     for (int i = 0; i < kDTypeCount; ++i) {
       if (accepts(*op, static_cast<DType>(i))) info.dtypes.push_back(static_cast<DType>(i));
     }

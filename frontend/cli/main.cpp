@@ -127,6 +127,47 @@ std::string dtypes_text(const std::vector<DType>& dtypes) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::string operands_text(const OpInfo& op) {
+  std::string text = op.least_operands == op.most_operands
+                         ? fmt::format("{}", op.most_operands)
+                         : fmt::format("{} to {}", op.least_operands, op.most_operands);
+  if (!op.attributes.empty()) text += fmt::format("; {}", fmt::join(op.attributes, ", "));
+  return text;
+}
+
+/// `croton ops --markdown`: docs/ops.md.
+void print_ops_page() {
+  fmt::print(
+      "# Ops\n\n"
+      "What graphs are made of, printed by `croton ops --markdown`. Functions of the public "
+      "headers\n"
+      "that are not here build their values from these. Scalar ops work elementwise on operands\n"
+      "that broadcast and fuse with what stands around them; ops of the form loops fuse where "
+      "their\n"
+      "index maps allow, or have a kernel of their own; both run on CPUs (LLVM) and on NVIDIA "
+      "GPUs\n"
+      "(NVRTC), with the same bits for scalar ops. Ops of the form library call oneDNN or "
+      "OpenBLAS,\n"
+      "and cuBLASLt. Errors are the greatest, in units in the last place of float32 and float64;\n"
+      "where none is given, results are exact or rounded once. float16 and bfloat16 are computed "
+      "in\n"
+      "float32.\n\n"
+      "| op | what it is | form | operands; attributes | dtypes | gradient | error |\n"
+      "| --- | --- | --- | --- | --- | --- | --- |\n");
+  const auto cell = [](std::string text) {
+    for (std::size_t at = 0; (at = text.find('|', at)) != text.npos; at += 2) {
+      text.insert(at, 1, '\\');
+    }
+    return text;
+  };
+  for (const OpInfo& op : all_ops()) {
+    const bool rounded = op.float64_ulp == 0;
+    fmt::print("| `{}` | {} | {} | {} | {} | {} | {} |\n", op.name, cell(op.doc), op.form,
+               operands_text(op), dtypes_text(op.dtypes), op.differentiable ? "yes" : "",
+               rounded ? "" : fmt::format("{}; {}", op.float32_ulp, op.float64_ulp));
+  }
+}
+
 /// `croton ops`: every op with its form, the dtypes that it takes, and what it does.
 void print_ops(bool as_json) {
   const std::vector<OpInfo> ops = all_ops();
@@ -139,6 +180,11 @@ void print_ops(bool as_json) {
                       {"form", op.form},
                       {"dtypes", dtypes},
                       {"differentiable", op.differentiable},
+                      {"least_operands", op.least_operands},
+                      {"most_operands", op.most_operands},
+                      {"attributes", op.attributes},
+                      {"float32_ulp", op.float32_ulp},
+                      {"float64_ulp", op.float64_ulp},
                       {"doc", op.doc}});
     }
     fmt::print("{}\n", list.dump(2));
@@ -182,7 +228,9 @@ int run(int argc, char** argv) {
 
   CLI::App* ops = app.add_subcommand("ops", "Print every op");
   ops->add_flag("--json", as_json, "Print JSON");
-  ops->callback([&] { print_ops(as_json); });
+  bool as_markdown = false;
+  ops->add_flag("--markdown", as_markdown, "Print the page docs/ops.md");
+  ops->callback([&] { as_markdown ? print_ops_page() : print_ops(as_json); });
 
   try {
     app.parse(argc, argv);
