@@ -2,10 +2,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <queue>
 
 #include "compiler/fuse/group.h"
 #include "compiler/fuse/group_order.h"
+#include "compiler/fuse/step_order.h"
 #include "compiler/graph/op.h"
 #include "croton/error.h"
 
@@ -84,43 +84,6 @@ GroupKind kind_of(const Node* node) {
   return GroupKind::map;
 }
 
-/// Groups in an order in which each comes after those that it reads from, older ones first.
-std::vector<Group> sorted(std::vector<Group> groups, const FusionGraph& fusion) {
-  const std::size_t count = groups.size();
-  std::vector<std::vector<int>> users(count);
-  std::vector<int> waiting(count, 0);
-  std::vector<int> age(count, 0);
-  for (std::size_t g = 0; g < count; ++g) {
-    std::unordered_set<int> needs;
-    for (const Node* node : groups[g].nodes) {
-      age[g] = std::max(age[g], fusion.number.at(node));
-      for (const Variable& input : node->inputs) {
-        const int other = fusion.group_of[fusion.number.at(input.node())];
-        if (other >= 0 && other != static_cast<int>(g)) needs.insert(other);
-      }
-    }
-    waiting[g] = static_cast<int>(needs.size());
-    for (const int other : needs) users[other].push_back(static_cast<int>(g));
-  }
-  using Entry = std::pair<int, int>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  for (std::size_t g = 0; g < count; ++g) {
-    if (waiting[g] == 0) ready.emplace(age[g], static_cast<int>(g));
-  }
-  std::vector<Group> result;
-  result.reserve(count);
-  while (!ready.empty()) {
-    const int g = ready.top().second;
-    ready.pop();
-    for (const int user : users[g]) {
-      if (--waiting[user] == 0) ready.emplace(age[user], user);
-    }
-    result.push_back(std::move(groups[g]));
-  }
-  internal_check(result.size() == count, "fusion made groups that need one another");
-  return result;
-}
-
 /// The values of a group that somebody outside needs.
 void set_outputs(Group& group, int id, const FusionGraph& fusion) {
   for (const Node* node : group.nodes) {
@@ -179,7 +142,7 @@ std::vector<Group> fuse(const Graph& graph, const Shapes& shapes, bool fuse,
               [](const Node* a, const Node* b) { return a->id < b->id; });
     set_outputs(groups[g], static_cast<int>(g), fusion);
   }
-  return sorted(std::move(groups), fusion);
+  return in_step_order(std::move(groups), fusion);
 }
 
 }  // namespace croton

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "compiler/fuse/grower.h"
+
+namespace croton {
+
+/// Groups in an order in which each comes after those that it reads from: older ones first, except
+/// that a group which frees more memory than it takes does not wait. So what the last gradient of a
+/// weight needs goes as soon as that is there, not when all others are.
+std::vector<Group> in_step_order(std::vector<Group> groups, const FusionGraph& fusion);
+
+}  // namespace croton
