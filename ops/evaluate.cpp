@@ -73,8 +73,8 @@ bool can_evaluate(const Node& node) {
 std::vector<Array> evaluate(const Node& node, std::span<const Array> inputs) {
   const OpDef& op = *node.op;
   if (op.name == "constant") return {node.value};
-  if (op.form == OpForm::scalar) return {evaluate_scalar(node, inputs)};
   if (op.reference != nullptr) return op.reference(node, inputs);
+  if (op.form == OpForm::scalar) return {evaluate_scalar(node, inputs)};
   if (op.expand == nullptr) throw InternalError("the op '" + op.name + "' has no reference");
   VariableMap<Array> known;
   for (std::size_t k = 0; k < inputs.size(); ++k) known[node.inputs[k]] = inputs[k];

@@ -15,6 +15,10 @@ void register_ops(OpRegistry& registry) {
   register_scalar_round_ops(registry);
   register_scalar_exp_ops(registry);
   register_scalar_trig_ops(registry);
+  register_scalar_float_ops(registry);
+  register_scalar_log_ops(registry);
+  register_scalar_special_ops(registry);
+  register_scalar_incomplete_ops(registry);
   register_scalar_activation_ops(registry);
   register_softmax_ops(registry);
   register_pick_ops(registry);

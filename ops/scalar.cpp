@@ -5,6 +5,7 @@
 #include <array>
 
 #include "croton/math.h"
+#include "ops/compose.h"
 
 namespace croton::scalar {
 
@@ -115,6 +116,22 @@ Variable make(std::string_view op, Promotion promotion, const Operand& a, const 
               const Operand& c) {
   const std::array<Operand, 3> operands{a, b, c};
   return make_of(op, promotion, operands);
+}
+
+std::vector<Variable> promoted(std::string_view op, std::span<const Operand> operands,
+                               bool floats) {
+  std::vector<Variable> inputs = resolve(op, operands);
+  DType joint = inputs[0].dtype();
+  const bool numpy_policy = build_settings().numpy_policy;
+  for (const Variable& input : inputs) joint = promote(joint, input.dtype(), numpy_policy);
+  if (floats) joint = float_result(joint);
+  const Loc& loc = operands[0].loc();
+  for (Variable& input : inputs) input = cast_to(input, joint, loc);
+  // Shapes that do not fit are told in the user's words, before smaller ops see them.
+  for (std::size_t k = 1; k < inputs.size(); ++k) {
+    for (std::size_t j = 0; j < k; ++j) apply("eq", {inputs[j], inputs[k]}, {}, loc);
+  }
+  return inputs;
 }
 
 Masked unmask(const Variable& g) {

@@ -1,4 +1,4 @@
-// true_divide, floor_divide, mod, pow.
+// true_divide, floor_divide, mod, trunc_divide, fmod, pow.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -131,6 +131,63 @@ OpDef mod_op() {
   };
 }
 
+// Floats: by the remainder, as floor_divide.
+Expr trunc_divide_body(Builder& b, Args x, const Node&) {
+  const Expr quotient = x[0] / x[1];
+  if (!is_float(x[0].dtype())) return quotient;
+  const Expr whole = b.unary(kernel::Unary::round, (x[0] - x[0] % x[1]) / x[1]);
+  return b.select(x[1] == zero(x[1]), quotient, whole);
+}
+
+OpDef trunc_divide_op() {
+  return {
+      .name = "trunc_divide",
+      .doc = "a / b without its fraction; x divided by 0 is 0 for integers.",
+      .cost = 12,
+      .infer = rule<2, Accept::number>,
+      .scalar = trunc_divide_body,
+      .grad = zero_gradients,
+      .scalar_reference = {
+          .real =
+              [](const double* x) {
+                if (x[1] == 0) return x[0] / x[1];
+                return std::nearbyint((x[0] - std::fmod(x[0], x[1])) / x[1]);
+              },
+          .integer = [](const std::int64_t* x) -> std::int64_t {
+            if (x[1] == 0) return 0;
+            if (x[1] == -1) {
+              return static_cast<std::int64_t>(-static_cast<std::uint64_t>(x[0]));
+            }
+            return x[0] / x[1];
+          },
+          .natural = [](const std::uint64_t* x) { return x[1] == 0 ? 0 : x[0] / x[1]; }},
+      .examples = {example({{-20, 20}, {0.6, 5}}), example({{-20, 20}, {-5, -0.6}})},
+  };
+}
+
+OpDef fmod_op() {
+  return {
+      .name = "fmod",
+      .doc = "The remainder of trunc_divide, with the sign of a; 0 for integers where b is 0.",
+      .cost = 10,
+      .infer = rule<2, Accept::number>,
+      .scalar = [](Builder&, Args x, const Node&) { return x[0] % x[1]; },
+      .grad =
+          [](const GradArgs& args) {
+            return gradients(
+                args, [&](const Variable& g) { return g; },
+                [&](const Variable& g) { return -g * trunc_divide(args.in(0), args.in(1)); });
+          },
+      .scalar_reference = {.real = [](const double* x) { return std::fmod(x[0], x[1]); },
+                           .integer = [](const std::int64_t* x) -> std::int64_t {
+                             return x[1] == 0 || x[1] == -1 ? 0 : x[0] % x[1];
+                           },
+                           .natural =
+                               [](const std::uint64_t* x) { return x[1] == 0 ? 0 : x[0] % x[1]; }},
+      .examples = {example({{-20, 20}, {0.6, 5}}), example({{-20, 20}, {-5, -0.6}})},
+  };
+}
+
 bool is_literal(Expr x) { return x.builder->node(x.id).op == kernel::Op::constant; }
 
 // By squaring, over all bits of the exponent, so that odd bases wrap as repeated products do; a
@@ -223,6 +280,8 @@ void register_scalar_divide_ops(OpRegistry& registry) {
   registry.add(true_divide_op());
   registry.add(floor_divide_op());
   registry.add(mod_op());
+  registry.add(trunc_divide_op());
+  registry.add(fmod_op());
   registry.add(pow_op());
 }
 
@@ -235,6 +294,14 @@ Variable floor_divide(const Operand& a, const Operand& b) {
 }
 
 Variable mod(const Operand& a, const Operand& b) { return make("mod", Promotion::integral, a, b); }
+
+Variable trunc_divide(const Operand& a, const Operand& b) {
+  return make("trunc_divide", Promotion::integral, a, b);
+}
+
+Variable fmod(const Operand& a, const Operand& b) {
+  return make("fmod", Promotion::integral, a, b);
+}
 
 Variable pow(const Operand& a, const Operand& b) {
   const Variable result = make("pow", Promotion::integral, a, b);

@@ -1,4 +1,4 @@
-// floor, ceil, trunc, round.
+// floor, ceil, trunc, round, round_half_away_from_zero.
 #include <cmath>
 
 #include "croton/math.h"
@@ -14,6 +14,15 @@ namespace {
 template <kernel::Unary kOp>
 Expr rounded(Builder& b, Args x, const Node&) {
   return is_float(x[0].dtype()) ? b.unary(kOp, x[0]) : x[0];
+}
+
+// The fraction is exact, so that 0.5 less a little is not taken for a half.
+Expr round_away(Builder& b, Args x, const Node&) {
+  if (!is_float(x[0].dtype())) return x[0];
+  const Expr whole = b.unary(kernel::Unary::trunc, x[0]);
+  const Expr size = b.unary(kernel::Unary::abs, x[0] - whole);
+  const Expr step = b.select(x[0] < zero(x[0]), -one(x[0]), one(x[0]));
+  return b.select(like(size, 0.5) <= size, whole + step, whole);
 }
 
 OpDef rounding(const char* name, const char* doc, Expr (*body)(Builder&, Args, const Node&),
@@ -49,11 +58,18 @@ void register_scalar_round_ops(OpRegistry& registry) {
                         [](const double* x) { return std::trunc(x[0]); }));
   registry.add(rounding("round", "The nearest whole number; halves go to the even one.",
                         rounded<Unary::round>, to_even));
+  registry.add(rounding("round_half_away_from_zero",
+                        "The nearest whole number; halves go away from zero.", round_away,
+                        [](const double* x) { return std::round(x[0]); }));
 }
 
 Variable floor(const Operand& x) { return make("floor", Promotion::common, x); }
 Variable ceil(const Operand& x) { return make("ceil", Promotion::common, x); }
 Variable trunc(const Operand& x) { return make("trunc", Promotion::common, x); }
+Variable rint(const Operand& x) { return make("round", Promotion::floating, x); }
+Variable round_half_away_from_zero(const Operand& x) {
+  return make("round_half_away_from_zero", Promotion::common, x);
+}
 Variable round(const Operand& x) { return make("round", Promotion::common, x); }
 
 }  // namespace croton

@@ -82,7 +82,7 @@ struct OpDef {
   /// Gradients for each input; undefined where none flows. Null: no gradient flows at all.
   std::vector<Variable> (*grad)(const GradArgs&) = nullptr;
 
-  // The reference evaluator.
+  // The reference evaluator; that of a scalar op is the first, but the second where it has one.
   ScalarReference scalar_reference = {};
   std::vector<Array> (*reference)(const Node&, std::span<const Array> inputs) = nullptr;
   std::vector<Example> examples = {};

@@ -3,6 +3,7 @@
 // callers cast float16 and bfloat16. The bound of each function in ULP is in math_bounds().
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -33,6 +34,30 @@ Expr arccosh(Expr x);
 Expr arctanh(Expr x);
 Expr erf(Expr x);
 Expr erfc(Expr x);
+Expr erfcx(Expr x);
+Expr erfinv(Expr x);
+Expr erfcinv(Expr y);
+Expr gamma(Expr x);
+Expr gammaln(Expr x);
+Expr digamma(Expr x);
+Expr polygamma(int n, Expr x);  ///< n >= 1
+Expr i0(Expr x);
+Expr i1(Expr x);
+Expr i0e(Expr x);
+Expr i1e(Expr x);
+Expr j0(Expr x);  ///< as j1: NaN beyond 2^50
+Expr j1(Expr x);
+/// Lower and upper incomplete gamma functions, regularised.
+Expr gammainc(Expr a, Expr x);
+Expr gammaincc(Expr a, Expr x);
+/// The incomplete beta function, regularised; for a and b up to about 1000.
+Expr betainc(Expr a, Expr b, Expr x);
+Expr betaln(Expr a, Expr b);
+Expr cbrt(Expr x);
+Expr hypot(Expr x, Expr y);
+Expr logaddexp(Expr a, Expr b);
+Expr logaddexp2(Expr a, Expr b);
+Expr log1mexp(Expr x);  ///< log(1 - exp(x))
 Expr sigmoid(Expr x);
 Expr softplus(Expr x);
 Expr is_nan(Expr x);
@@ -46,11 +71,23 @@ struct PhiloxWords {
 PhiloxWords philox(Expr key, Expr stream, Expr counter);
 
 /// The greatest error in units in the last place, subnormal results included. It holds for every
-/// argument, but that sin, cos and tan give NaN beyond 2^50.
+/// argument, but that sin, cos, tan, j0 and j1 give NaN beyond 2^50.
 struct MathBound {
+  /// Of what units are: of the value; or, where results near 0 are differences of larger numbers,
+  /// of something larger, should the value be smaller.
+  enum class Unit : std::uint8_t {
+    value,
+    one,        ///< 1
+    logarithm,  ///< the value times -log(value)
+    beta,       ///< the same, or 1 for b < 1 and x > 0.95
+    one_left,   ///< 1, for x < 0
+    envelope,   ///< sqrt(2 / (pi |x|)) for |x| > 2
+    operand,    ///< the larger operand
+  };
   std::string_view name;
   double float32_ulp;
   double float64_ulp;
+  Unit unit = Unit::value;
 };
 std::span<const MathBound> math_bounds();
 

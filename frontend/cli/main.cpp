@@ -151,7 +151,9 @@ void print_ops_page() {
       "and cuBLASLt. Errors are the greatest, in units in the last place of float32 and float64;\n"
       "where none is given, results are exact or rounded once. float16 and bfloat16 are computed "
       "in\n"
-      "float32.\n\n"
+      "float32. Where a result near 0 is a difference of larger numbers the unit is that of "
+      "those;\n"
+      "`compiler/kernel/math_bounds.cpp` says which.\n\n"
       "| op | what it is | form | operands; attributes | dtypes | gradient | error |\n"
       "| --- | --- | --- | --- | --- | --- | --- |\n");
   const auto cell = [](std::string text) {

@@ -40,6 +40,43 @@ KernelCase functions_case(DType t) {
              untouched(DType::boolean, edges.size())}}}};
 }
 
+// The longer functions, in groups that compile side by side.
+using Group = std::vector<Expr> (*)(Expr x, Expr y);
+std::vector<Expr> of_errors(Expr x, Expr y) {
+  return {kernel::erfcx(x),    kernel::erfinv(x),       kernel::erfcinv(x),
+          kernel::cbrt(x),     kernel::hypot(x, y),     kernel::logaddexp(x, y),
+          kernel::log1mexp(x), kernel::logaddexp2(x, y)};
+}
+std::vector<Expr> of_gamma(Expr x, Expr y) {
+  return {kernel::gamma(x),        kernel::gammaln(x),      kernel::digamma(x),
+          kernel::polygamma(1, x), kernel::polygamma(2, x), kernel::betaln(x, y)};
+}
+std::vector<Expr> of_bessel(Expr x, Expr) {
+  return {kernel::i0(x),  kernel::i1(x), kernel::i0e(x),
+          kernel::i1e(x), kernel::j0(x), kernel::j1(x)};
+}
+std::vector<Expr> incomplete(Expr x, Expr y) {
+  return {kernel::gammainc(x, y), kernel::gammaincc(x, y), kernel::betainc(x, y, x)};
+}
+
+KernelCase special_case(DType t, const char* name, Group group) {
+  Builder b(64);
+  const int in = b.buffer(t, false), out = b.buffer(t, true);
+  const Expr n = b.size(0);
+  const Expr lanes = b.begin_lanes(n);
+  const Expr x = b.load(in, b.i64(0), b.i64(1)), y = b.load(in, n - 1, b.i64(-1));
+  std::int64_t count = 0;
+  for (const Expr result : group(x, y)) b.store(out, n * b.i64(count++), b.i64(1), result);
+  b.end(lanes);
+  const auto edges = edge_values(t);
+  const auto elements = static_cast<std::int64_t>(edges.size());
+  return {std::string(name) + " " + std::string(name_of(t)),
+          b.finish(),
+          {{1,
+            {elements},
+            {packed(t, edges), untouched(t, edges.size() * static_cast<std::size_t>(count))}}}};
+}
+
 KernelCase philox_case() {
   Builder b(32);
   const int out = b.buffer(DType::uint32, true);
@@ -59,6 +96,12 @@ std::vector<KernelCase> math_cases() {
   std::vector<KernelCase> cases;
   cases.push_back(functions_case(DType::float32));
   cases.push_back(functions_case(DType::float64));
+  for (const DType t : {DType::float32, DType::float64}) {
+    cases.push_back(special_case(t, "error functions and sums", of_errors));
+    cases.push_back(special_case(t, "gamma functions", of_gamma));
+    cases.push_back(special_case(t, "Bessel functions", of_bessel));
+    cases.push_back(special_case(t, "incomplete functions", incomplete));
+  }
   cases.push_back(philox_case());
   return cases;
 }

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "compiler/kernel/math.h"
-#include "tests/compiler/cuda_kernels.h"
-#include "tests/compiler/kernel_interpreter.h"
+#include "tests/compiler/math_runs.h"
 
 using namespace croton;
 using namespace croton::kernel;
@@ -18,7 +17,8 @@ namespace math = croton::kernel;  // std has the same names
 
 namespace {
 
-using Wide = long double;
+using test::error_in_ulp;
+using test::Wide;
 
 struct Function {
   const char* name;
@@ -70,46 +70,6 @@ const Function kFunctions[] = {
 };
 
 template <class T>
-std::vector<T> run(Expr (*build)(Expr, Expr), const std::vector<T>& x, const std::vector<T>& y) {
-  Builder b;
-  const DType dtype = dtype_of<T>;
-  const int first = b.buffer(dtype, false);
-  const int second = b.buffer(dtype, false);
-  const int out = b.buffer(dtype, true);
-  const Expr zero = b.i64(0);
-  const Expr one = b.i64(1);
-  const Expr lanes = b.begin_lanes(b.size(0));
-  const Expr a = b.load(first, zero, one);
-  const Expr c = b.load(second, zero, one);
-  b.store(out, zero, one, build(a, c));
-  b.end(lanes);
-  const Kernel kernel = b.finish();
-  std::vector<test::Bytes> buffers = {test::bytes_of(x), test::bytes_of(y), test::bytes_of(x)};
-  const std::int64_t size = static_cast<std::int64_t>(x.size());
-  std::int64_t error[3] = {};
-  test::interpret(kernel, buffers, std::span(&size, 1), 1, error);
-  return test::values_of<T>(buffers[2]);
-}
-
-// The distance in units in the last place of the exact value's binade, subnormals included; huge
-// where one is NaN, infinite, or a zero of the other sign.
-template <class T>
-double error_in_ulp(T got, Wide exact) {
-  using Limits = std::numeric_limits<T>;
-  constexpr double kWrong = 1e9;
-  if (std::isnan(exact) || std::isnan(got))
-    return std::isnan(exact) == std::isnan(got) ? 0 : kWrong;
-  const T rounded = static_cast<T>(exact);
-  if (got == rounded) return got != 0 || std::signbit(got) == std::signbit(rounded) ? 0.5 : kWrong;
-  const bool edge = std::fabs(got) == Limits::max() || std::fabs(rounded) == Limits::max();
-  if (std::isinf(got) || std::isinf(rounded)) return edge ? 0.5 : kWrong;
-  int exponent = 0;
-  std::frexp(exact, &exponent);
-  const int last = std::max(exponent - Limits::digits, Limits::min_exponent - Limits::digits);
-  return static_cast<double>(std::ldexp(std::fabs(static_cast<Wide>(got) - exact), -last));
-}
-
-template <class T>
 std::vector<T> points(const Function& f, unsigned seed) {
   using Limits = std::numeric_limits<T>;
   std::mt19937_64 random(seed);
@@ -146,7 +106,7 @@ void check_bound(const Function& f, double bound) {
   const std::vector<T> x = points<T>(f, 1);
   std::vector<T> y = points<T>(f, 2);
   std::shuffle(y.begin(), y.end(), std::mt19937_64(3));
-  const std::vector<T> got = run<T>(f.build, x, y);
+  const std::vector<T> got = test::run_math<T>(f.build, x, y);
   const std::string name = f.name;
   const bool periodic = name == "sin" || name == "cos" || name == "tan";
   double worst = 0;
@@ -205,7 +165,7 @@ void check_grid(const char* name) {
       }
     }
   }
-  const std::vector<T> got = run<T>(function->build, x, y);
+  const std::vector<T> got = test::run_math<T>(function->build, x, y);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double error = error_in_ulp(got[i], exact_of(name, x[i], y[i]));
     if (error > 2.5) {
@@ -217,7 +177,8 @@ void check_grid(const char* name) {
 }  // namespace
 
 TEST_CASE("each mathematical function keeps its bound", "[kernel][math]") {
-  REQUIRE(std::size(kFunctions) == math_bounds().size());
+  // Those that C does not have follow: kernel_special_test.cpp.
+  REQUIRE(std::size(kFunctions) < math_bounds().size());
   for (std::size_t i = 0; i < std::size(kFunctions); ++i) {
     const MathBound& bound = math_bounds()[i];
     REQUIRE(bound.name == kFunctions[i].name);
@@ -241,7 +202,7 @@ TEST_CASE("NaN with any payload stays NaN", "[kernel][math]") {
   }
   for (const Function& f : kFunctions) {
     int numbers = 0;
-    for (float y : run<float>(f.build, x, x)) numbers += !std::isnan(y);
+    for (float y : test::run_math<float>(f.build, x, x)) numbers += !std::isnan(y);
     INFO(f.name);
     CHECK(numbers == 0);
   }
@@ -251,7 +212,7 @@ TEST_CASE("is_nan tells NaN from numbers", "[kernel][math]") {
   const auto build = [](Expr x, Expr) { return x.builder->cast(is_nan(x), x.dtype()); };
   const std::vector<double> x = {0, -1, std::numeric_limits<double>::infinity(),
                                  std::numeric_limits<double>::quiet_NaN()};
-  CHECK(run<double>(build, x, x) == std::vector<double>{0, 0, 0, 1});
+  CHECK(test::run_math<double>(build, x, x) == std::vector<double>{0, 0, 0, 1});
 }
 
 TEST_CASE("Philox gives its published numbers", "[kernel][math]") {

@@ -1,11 +1,14 @@
 """Writes scalar_values.txt: values of the elementwise ops by NumPy and SciPy. Run with NumPy 2.4.
 
+Values of some special functions are by mpmath, to the last bit.
+
 A block is a line "@ op dtype result operands" and then lines of operands and the result. Floats
 are float64 values whose operands are exact in float32 too.
 """
 
 import os
 
+import make_math_fixtures as exact
 import numpy as np
 import scipy.special as special
 
@@ -15,6 +18,18 @@ inf, nan = np.inf, np.nan
 REALS = [-100.0, -9.5, -2.5, -1.0, -0.5, -0.0009765625, -0.0, 0.0, 0.0009765625, 0.25, 0.5, 1.0,
          1.5, 2.5, 3.0, 20.0, 85.5, 100.0, inf, -inf, nan]
 PAIRS = [-2.5, -1.0, -0.0, 0.0, 0.125, 3.0, inf, -inf, nan]
+
+
+
+def by_mpmath(name, *more):
+    """A function of make_math_fixtures.py on arrays, with these operands in addition."""
+    function = {entry[0]: entry[1] for entry in exact.FUNCTIONS}[name]
+
+    def apply(*columns):
+        rows = zip(*[c.tolist() for c in columns])
+        return np.array([float(exact.evaluate(name, function, row + more)) for row in rows])
+    return apply
+
 
 UNARY = {
     "neg": np.negative, "abs": np.abs, "sign": np.sign, "square": np.square,
@@ -28,8 +43,24 @@ UNARY = {
     "softplus": lambda x: np.logaddexp(0, x), "relu": lambda x: np.maximum(x, 0),
     "logical_not": np.logical_not, "bitwise_not": np.invert,
     "disconnected_grad": np.positive, "zero_grad": np.positive, "grad_clip": np.positive,
-    "grad_scale": np.positive,
+    "grad_scale": np.positive, "signbit": np.signbit, "cbrt": np.cbrt,
+    "round_half_away_from_zero": lambda x: np.trunc(x + np.copysign(0.5, x)),
+    "polygamma": by_mpmath("polygamma", 1.0),
 }
+for name in ("erfcx", "erfinv", "erfcinv", "gamma", "gammaln", "digamma", "i0", "i1", "i0e", "i1e",
+             "j0", "j1", "log1mexp"):
+    UNARY[name] = by_mpmath(name)
+
+
+def trunc_divide(a, b):
+    if a.dtype == float:
+        return np.where(b == 0, a / b, np.rint((a - np.fmod(a, b)) / b))
+    quotients = [int(abs(x) // abs(y)) * (1 if (x < 0) == (y < 0) else -1) if y else 0
+                 for x, y in zip(a.tolist(), b.tolist())]
+    info = np.iinfo(a.dtype)
+    return np.array([(q - info.min) % (1 << info.bits) + info.min for q in quotients], a.dtype)
+
+
 BINARY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "true_divide": np.true_divide,
     "floor_divide": np.floor_divide, "mod": np.mod, "pow": np.power, "arctan2": np.arctan2,
@@ -39,19 +70,24 @@ BINARY = {
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "left_shift": np.left_shift, "right_shift": np.right_shift,
     "leaky_relu": lambda x, a: np.where(x > 0, x, x * a),
+    "trunc_divide": trunc_divide, "fmod": np.fmod, "copysign": np.copysign, "hypot": np.hypot,
+    "gammainc": by_mpmath("gammainc"), "gammaincc": by_mpmath("gammaincc"),
+    "betaln": by_mpmath("betaln"), "logaddexp": by_mpmath("logaddexp"), "logaddexp2": by_mpmath("logaddexp2"),
     "logistic_loss": lambda z, t: t * np.logaddexp(0, -z) + (1 - t) * np.logaddexp(0, z),
 }
-TERNARY = {"clip": np.clip, "where": lambda c, a, b: np.where(c != 0, a, b)}
+TERNARY = {"betainc": by_mpmath("betainc"), "clip": np.clip, "where": lambda c, a, b: np.where(c != 0, a, b)}
 
-PREDICATES = {"lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "isfinite"}
+PREDICATES = {"lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "isfinite", "signbit"}
+ROUNDINGS = {"floor", "ceil", "trunc", "round", "round_half_away_from_zero"}
 LOGICAL = {"logical_and", "logical_or", "logical_xor", "logical_not"}
 SHIFTS = {"left_shift", "right_shift"}
 BITS = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"}
 # With integers too; the rest takes floats.
-ANY = {"add", "mul", "abs", "maximum", "minimum", "floor", "ceil", "trunc", "round", "clip", "where",
-       "disconnected_grad", "zero_grad", "grad_clip", "grad_scale"} | PREDICATES
-NUMBERS = {"sub", "neg", "sign", "square", "floor_divide", "mod", "pow", "relu"}
-INTEGERS = ["int8", "int32", "int64", "uint8", "uint64"]
+ANY = {"add", "mul", "abs", "maximum", "minimum", "clip", "where", "disconnected_grad", "zero_grad",
+       "grad_clip", "grad_scale"} | PREDICATES | ROUNDINGS
+NUMBERS = {"sub", "neg", "sign", "square", "floor_divide", "mod", "trunc_divide", "fmod", "pow",
+           "relu"}
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 
 
 def integers(dtype, op):
@@ -73,6 +109,9 @@ def operands(op, dtype, count):
         base = np.array(REALS if count == 1 else PAIRS)
         if op == "logistic_loss":
             return [(z, t) for z in (-30.0, -2.5, 0.0, 0.125, 9.0, 30.0) for t in (0.0, 0.25, 1.0)]
+        if op == "betainc":
+            return [(a, b, x) for a in (0.25, 1.0, 7.5) for b in (0.5, 1.0, 30.0, nan)
+                    for x in (-1.0, 0.0, 0.0625, 0.5, 1.0)]
         if count == 3:
             base = np.array([-2.5, 0.0, 0.125, 3.0, nan])
     else:
@@ -156,7 +195,7 @@ def main():
         for count, table in ((1, UNARY), (2, BINARY), (3, TERNARY)):
             for op, function in table.items():
                 for dtype in dtypes_of(op):
-                    if op in ("floor", "ceil", "trunc", "round") and dtype != "float64":
+                    if op in ROUNDINGS and dtype != "float64":
                         block(out, op, np.positive if dtype != "bool" else np.array, dtype, count)
                     elif op.endswith("_grad") or op.startswith("grad_"):
                         block(out, op, np.array, dtype, count)

@@ -35,7 +35,7 @@ void check_compiled(const Block& block, DType real) {
   for (std::size_t row = 0; row < got.size(); ++row) {
     const double want = std::strtod(block.rows[row].back().c_str(), nullptr);
     INFO(describe(block, block.rows[row], real) << ", got " << got[row]);
-    CHECK(close(got[row], want, tolerance(block.op, real), real));
+    CHECK(close(got[row], want, tolerance(block.op, real), real, absolute_scale(block.op)));
   }
 }
 
@@ -110,8 +110,9 @@ TEST_CASE("compiled gradients of scalar ops are those of the references", "[ops]
     for (const Example& example : op->examples) {
       const Trial trial(*op, example, DType::float64, random);
       if (!is_float(trial.y.dtype())) continue;
-      for (const Variable& x : trial.y.node()->inputs) {
-        if (!is_float(x.dtype())) continue;
+      for (std::size_t k = 0; k < trial.y.node()->inputs.size(); ++k) {
+        const Variable& x = trial.y.node()->inputs[k];
+        if (!is_float(x.dtype()) || lacks_gradient(op->name, k)) continue;
         const Variable slope = grad(sum(trial.y), x);
         const Array got = trial.compiled(slope);
         const Array want = trial.reference(slope);

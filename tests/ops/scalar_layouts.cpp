@@ -68,8 +68,7 @@ void check_trials(const std::vector<Trial>& trials, const std::string& op) {
     REQUIRE(result.dtype() == expected.dtype());
     REQUIRE(result.shape() == expected.shape());
     const double rtol = tolerance_of(op, expected.dtype());
-    // A sum of terms up to 10 that cancel.
-    const double atol = op == "logistic_loss" ? 10 * rtol : 0;
+    const double atol = absolute_scale(op) * rtol;
     CHECK(allclose(result, expected, rtol, atol, true));
   });
 }

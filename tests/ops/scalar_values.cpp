@@ -31,7 +31,8 @@ void check_bodies(const Block& block, DType real) {
     if (is_float(y.dtype())) {
       const double got = kernel::as_double(y.dtype(), node.bits);
       INFO("got " << got);
-      CHECK(close(got, std::strtod(row.back().c_str(), nullptr), tolerance(block.op, real), real));
+      CHECK(close(got, std::strtod(row.back().c_str(), nullptr), tolerance(block.op, real), real,
+                  absolute_scale(block.op)));
     } else {
       CHECK(kernel::as_integer(y.dtype(), node.bits) ==
             kernel::as_integer(y.dtype(), bits_of(row.back(), y.dtype())));

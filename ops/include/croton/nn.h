@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "croton/export.h"
 #include "croton/variable.h"
 
@@ -12,6 +14,34 @@ CROTON_API Variable sigmoid(const Operand& x);
 CROTON_API Variable softplus(const Operand& x);
 /// x where x > 0, else alpha * x; alpha broadcasts. The gradient at 0 is (1 + alpha) / 2.
 CROTON_API Variable relu(const Operand& x, const Operand& alpha = 0);
+
+/// log(sigmoid(x)), without underflow.
+CROTON_API Variable log_sigmoid(const Operand& x);
+/// clip(0.2 x + 0.5, 0, 1), as in Theano.
+CROTON_API Variable hard_sigmoid(const Operand& x);
+/// x / (1 + |x|); 1 and -1 at the infinities.
+CROTON_API Variable softsign(const Operand& x);
+/// x where x > 0, else alpha * (exp(x) - 1); the gradient at 0 is alpha.
+CROTON_API Variable elu(const Operand& x, double alpha = 1);
+/// elu with alpha = 1.6732632423543773, times 1.0507009873554805 (Klambauer et al., 2017).
+CROTON_API Variable selu(const Operand& x);
+/// x where x > 0, else alpha * (exp(x / alpha) - 1); a GraphError for alpha = 0.
+CROTON_API Variable celu(const Operand& x, double alpha = 1);
+
+/// How gelu is computed.
+enum class GeluForm : std::uint8_t {
+  erf,   ///< x times the normal distribution's probability of less than x
+  tanh,  ///< x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, which is close to it
+};
+/// The Gaussian error linear unit; 0 at -infinity.
+CROTON_API Variable gelu(const Operand& x, GeluForm form = GeluForm::erf);
+/// x * sigmoid(x); 0 at -infinity.
+CROTON_API Variable silu(const Operand& x);
+inline Variable swish(const Operand& x) { return silu(x); }
+/// x * tanh(softplus(x)); 0 at -infinity.
+CROTON_API Variable mish(const Operand& x);
+/// clip(x, 0, 6); integers stay integers.
+CROTON_API Variable relu6(const Operand& x);
 
 /// exp(x) / sum(exp(x)) along `axis`, without overflow.
 CROTON_API Variable softmax(const Operand& x, int axis = -1);

@@ -1,0 +1,116 @@
+// signbit, copysign, hypot, cbrt.
+#include <cmath>
+
+#include "compiler/kernel/math.h"
+#include "croton/math.h"
+#include "ops/registry.h"
+#include "ops/scalar.h"
+
+namespace croton {
+
+using namespace scalar;
+
+namespace {
+
+using V = const Variable&;  // in the rules below: gradient of the result, operand, result
+
+/// Whether a float's sign is negative, that of -0 too. That of NaN is whatever a device makes it,
+/// so it does not count.
+Expr sign_bit(Builder& b, Expr x) {
+  const DType bits = x.dtype() == DType::float32 ? DType::int32 : DType::int64;
+  return (b.bitcast(x, bits) < b.integer(bits, 0)) & (x == x);
+}
+
+bool real_sign(double x) { return std::signbit(x) && !std::isnan(x); }
+
+OpDef signbit_op() {
+  return {
+      .name = "signbit",
+      .doc = "Whether x is negative, -0 included; false for NaN.",
+      .infer = rule<1, Accept::any, Result::boolean>,
+      .scalar =
+          [](Builder& b, Args x, const Node&) {
+            const DType dtype = x[0].dtype();
+            if (is_float(dtype)) return sign_bit(b, x[0]);
+            return is_signed(dtype) ? x[0] < zero(x[0]) : b.integer(DType::boolean, 0);
+          },
+      .scalar_reference = {
+          .real = [](const double* x) -> double { return real_sign(x[0]); },
+          .integer = [](const std::int64_t* x) -> std::int64_t { return x[0] < 0; },
+          .natural = [](const std::uint64_t*) -> std::uint64_t { return 0; },
+          .boolean = [](const bool*) { return false; }},
+      .examples = {example(1, -5, 5)},
+  };
+}
+
+OpDef copysign_op() {
+  return {
+      .name = "copysign",
+      .doc = "|a| with the sign of b, where NaN is positive.",
+      .cost = 3,
+      .infer = rule<2, Accept::floating>,
+      .scalar =
+          [](Builder& b, Args x, const Node&) {
+            const Expr size = b.unary(kernel::Unary::abs, x[0]);
+            return b.select(sign_bit(b, x[1]), -size, size);
+          },
+      .grad =
+          [](const GradArgs& args) {
+            return gradients(
+                args,
+                [&](const Variable& g) { return g * (sign(args.in(0)) * copysign(1, args.in(1))); },
+                [&](const Variable&) { return zeros_like(args.in(1), args.node.loc); });
+          },
+      .scalar_reference = {.real =
+                               [](const double* x) {
+                                 return std::copysign(x[0], real_sign(x[1]) ? -1.0 : 1.0);
+                               }},
+      .examples = {example(2, -5, 5)},
+  };
+}
+
+OpDef hypot_op() {
+  return {
+      .name = "hypot",
+      .doc = "sqrt(a^2 + b^2), without overflow.",
+      .commutative = true,
+      .cost = 20,
+      .infer = rule<2, Accept::floating>,
+      .scalar = [](Builder&, Args x, const Node&) { return kernel::hypot(x[0], x[1]); },
+      .grad =
+          [](const GradArgs& args) {
+            // At the origin, where there is no slope, 0.
+            const Variable length = where(eq(args.out(), 0), 1, args.out());
+            return gradients(
+                args, [&](const Variable& g) { return g * (args.in(0) / length); },
+                [&](const Variable& g) { return g * (args.in(1) / length); });
+          },
+      .scalar_reference = {.real = [](const double* x) { return std::hypot(x[0], x[1]); }},
+      .examples = {example(2, -5, 5)},
+  };
+}
+
+Variable grad_cbrt(V g, V, V y) { return g / (3 * square(y)); }
+
+}  // namespace
+
+void register_scalar_float_ops(OpRegistry& registry) {
+  registry.add(signbit_op());
+  registry.add(copysign_op());
+  registry.add(hypot_op());
+  registry.add(float_function<grad_cbrt>(
+      "cbrt", "The cube root.", 40,
+      [](Builder&, Args x, const Node&) { return kernel::cbrt(x[0]); },
+      [](const double* x) { return std::cbrt(x[0]); }, {example(1, 0.2, 9), example(1, -9, -0.2)}));
+}
+
+Variable signbit(const Operand& x) { return make("signbit", Promotion::common, x); }
+Variable copysign(const Operand& a, const Operand& b) {
+  return make("copysign", Promotion::floating, a, b);
+}
+Variable hypot(const Operand& a, const Operand& b) {
+  return make("hypot", Promotion::floating, a, b);
+}
+Variable cbrt(const Operand& x) { return make("cbrt", Promotion::floating, x); }
+
+}  // namespace croton
