@@ -1,13 +1,15 @@
 // argmax and argmin.
 #include <fmt/format.h>
 
-#include "croton/reduce.h"
+#include "croton/math.h"
+#include "croton/statistics.h"
 #include "croton/tensor.h"
 #include "ops/axes.h"
 #include "ops/build.h"
 #include "ops/reduce.h"
 #include "ops/reference.h"
 #include "ops/registry.h"
+#include "ops/slice.h"
 
 namespace croton {
 namespace {
@@ -48,7 +50,13 @@ std::vector<Array> reference_argument(const Node& node, std::span<const Array> i
   })};
 }
 
-Variable argument(std::string_view op, const Operand& operand, const Axis& axis, bool keepdims) {
+/// x with an axis the other way round, so that its last element is its first.
+Variable flipped(const Variable& x, int axis, const Loc& loc) {
+  return slice_axis(x, axis, Slice(none, none, -1), loc);
+}
+
+Variable argument(std::string_view op, const Operand& operand, const Axis& axis,
+                  const ArgOptions& options) {
   const Loc loc = operand.loc().named(op);
   Variable x = operand.variable();
   const int rank = x.ndim();
@@ -64,11 +72,17 @@ Variable argument(std::string_view op, const Operand& operand, const Axis& axis,
     graph_error(op, fmt::format("one axis expected, or none for all: got {} axes", axes.size()),
                 loc);
   }
-  const bool keep_here = keepdims && (axis.axes || rank == 1);
+  const bool keep_here = options.keepdims && (axis.axes || rank == 1);
+  if (options.last) x = flipped(x, axes[0], loc);
   Variable y = apply(
       op, {x},
       {{"axes", std::vector<std::int64_t>{axes[0]}}, {"keepdims", std::int64_t{keep_here}}}, loc);
-  if (keepdims && !keep_here) y = dimshuffle(y, std::vector<int>(rank, -1), loc);
+  if (options.last) {
+    const Variable count = size_of_axis(x, axes[0], loc);
+    const Variable end = sub(Operand(count, loc), scalar_like(count, 1, loc));
+    y = sub(Operand(end, loc), Operand(y, loc));
+  }
+  if (options.keepdims && !keep_here) y = dimshuffle(y, std::vector<int>(rank, -1), loc);
   return y;
 }
 
@@ -83,12 +97,27 @@ std::vector<Example> examples() {
 
 }  // namespace
 
+Variable argmax(const Operand& x, const Axis& axis, const ArgOptions& options) {
+  return argument("argmax", x, axis, options);
+}
+
+Variable argmin(const Operand& x, const Axis& axis, const ArgOptions& options) {
+  return argument("argmin", x, axis, options);
+}
+
 Variable argmax(const Operand& x, const Axis& axis, bool keepdims) {
-  return argument("argmax", x, axis, keepdims);
+  return argmax(x, axis, ArgOptions{.keepdims = keepdims});
 }
 
 Variable argmin(const Operand& x, const Axis& axis, bool keepdims) {
-  return argument("argmin", x, axis, keepdims);
+  return argmin(x, axis, ArgOptions{.keepdims = keepdims});
+}
+
+std::pair<Variable, Variable> max_and_argmax(const Operand& operand, const Axis& axis,
+                                             const ArgOptions& options) {
+  const Operand x = operand.named("max_and_argmax");
+  const Variable where_it_is = argmax(x, axis, options);
+  return {max(x, axis, {.keepdims = options.keepdims}), where_it_is};
 }
 
 void register_arg_reduce_ops(OpRegistry& registry) {

@@ -200,7 +200,9 @@ Variable var(const Operand& operand, const Axis& axis, const VarOptions& options
   a.x = square(Operand(sub(x, centre), a.loc));
   a.fill(0);
   if (options.ddof != 0) {
-    a.number = sub(Operand(a.number, a.loc), scalar_like(a.number, options.ddof, a.loc));
+    const Variable left = sub(Operand(a.number, a.loc), scalar_like(a.number, options.ddof, a.loc));
+    // With too few elements the result is inf or NaN, as in NumPy, never negative.
+    a.number = maximum(Operand(left, a.loc), scalar_like(left, 0, a.loc));
   }
   return a.value();
 }

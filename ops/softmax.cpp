@@ -2,10 +2,16 @@
 // reductions and elementwise work along one axis, which share a kernel.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "croton/math.h"
 #include "croton/nn.h"
+#include "croton/statistics.h"
+#include "ops/axes.h"
+#include "ops/one_axis.h"
 #include "ops/registry.h"
 #include "ops/row.h"
+#include "ops/scalar.h"
 
 namespace croton {
 
@@ -129,6 +135,26 @@ Variable softmax(const Operand& x, int axis) { return make_row("softmax", x, axi
 Variable log_softmax(const Operand& x, int axis) { return make_row("log_softmax", x, axis, {}); }
 Variable logsumexp(const Operand& x, int axis, bool keepdims) {
   return make_row("logsumexp", x, axis, {{"keepdims", std::int64_t{keepdims}}});
+}
+
+Variable logsumexp(const Operand& operand, const Axis& axis, const ReduceOptions& options) {
+  const Loc loc = operand.loc().named("logsumexp");
+  const Variable given = operand.variable();
+  const DType dtype = options.dtype.value_or(scalar::float_result(given.dtype()));
+  if (!is_float(dtype)) {
+    graph_error("logsumexp",
+                fmt::format("dtype must be a float: got {}; cast the result", name_of(dtype)), loc);
+  }
+  Variable x = cast_to(given, dtype, loc);
+  if (options.where) {
+    const Variable nothing = scalar_like(x, -std::numeric_limits<double>::infinity(), loc);
+    x = broadcast_like(where(Operand(*options.where, loc), x, nothing), given, loc);
+  }
+  const std::vector<int> axes = checked_axes("logsumexp", axis, x.ndim(), loc);
+  if (axes.empty()) return x;
+  const Variable merged = one_axis(x, axes, loc);
+  const Variable y = logsumexp(Operand(merged, loc), axes[0], false);
+  return options.keepdims ? insert_axes(y, axes, loc) : y;
 }
 
 }  // namespace croton

@@ -25,6 +25,7 @@
 #include "croton/remat.h"
 #include "croton/shape.h"
 #include "croton/shared.h"
+#include "croton/statistics.h"
 #include "croton/symbols.h"
 #include "croton/tensor.h"
 #include "croton/variable.h"
