@@ -8,13 +8,18 @@
 #include "croton/error.h"
 #include "runtime/float_flag.h"
 #include "runtime/log.h"
+#include "runtime/per_thread.h"
 #include "runtime/runtime.h"
 
 namespace croton {
 namespace {
 
-thread_local std::vector<const std::string*> context_scopes;
-thread_local std::vector<Config> config_scopes;
+std::vector<const std::string*>& context_scopes() {
+  return per_thread<std::vector<const std::string*>, struct ContextScopes>();
+}
+std::vector<Config>& config_scopes() {
+  return per_thread<std::vector<Config>, struct ConfigScopes>();
+}
 
 DType float_x_now() { return build_settings().float_x; }
 
@@ -25,7 +30,7 @@ DType float_x_now() { return build_settings().float_x; }
 }();
 
 const Config& config_now() {
-  return config_scopes.empty() ? process_config() : config_scopes.back();
+  return config_scopes().empty() ? process_config() : config_scopes().back();
 }
 
 }  // namespace
@@ -49,7 +54,7 @@ std::shared_ptr<Runtime> default_runtime() {
 BuildSettings build_settings() {
   const Config& config = config_now();
   return {dtype_of_flag(config.floatX()), config.cast_policy() == CastPolicy::numpy,
-          context_scopes.empty() ? nullptr : context_scopes.back()};
+          context_scopes().empty() ? nullptr : context_scopes().back()};
 }
 
 Config current_config() { return config_now(); }
@@ -59,14 +64,14 @@ void sync() { default_runtime()->wait(); }
 std::string describe_devices() { return default_runtime()->describe_devices(); }
 
 ContextScope::ContextScope(std::string_view name) {
-  context_scopes.push_back(intern(default_runtime()->canonical_name(name)));
+  context_scopes().push_back(intern(default_runtime()->canonical_name(name)));
 }
-ContextScope::~ContextScope() { context_scopes.pop_back(); }
+ContextScope::~ContextScope() { context_scopes().pop_back(); }
 
 ConfigScope::ConfigScope(const Config& config) {
   config.check_scopes(process_config(), {FlagScope::building, FlagScope::compile}, "a ConfigScope");
-  config_scopes.push_back(config);
+  config_scopes().push_back(config);
 }
-ConfigScope::~ConfigScope() { config_scopes.pop_back(); }
+ConfigScope::~ConfigScope() { config_scopes().pop_back(); }
 
 }  // namespace croton

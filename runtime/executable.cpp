@@ -10,6 +10,7 @@
 #include "runtime/array_access.h"
 #include "runtime/bind_plan.h"
 #include "runtime/frame.h"
+#include "runtime/per_thread.h"
 #include "runtime/runtime.h"
 #include "runtime/shared_state.h"
 
@@ -160,7 +161,7 @@ std::shared_ptr<Specialised> Executable::Impl::specialise(const std::vector<std:
 /// A frame for shapes other than those of the latest call, or for a second thread.
 Frame* Executable::Impl::take_frame(std::span<const Array> arguments) {
   // Keeps its memory from call to call.
-  thread_local std::vector<std::int64_t> key;
+  auto& key = per_thread<std::vector<std::int64_t>, struct PlanKey>();
   plan_key(*bound, arguments, key);
   const std::lock_guard hold(mutex);
   const std::shared_ptr<Specialised> s = specialise(key);
@@ -225,7 +226,8 @@ void Executable::Impl::run(std::span<const Array> arguments, std::span<Array> re
       if (frame != nullptr) impl.give_back(frame);
     }
   };
-  thread_local std::vector<Array> placed;  // likewise; empty between calls
+  // Likewise; empty between calls.
+  auto& placed = per_thread<std::vector<Array>, struct PlacedArguments>();
   Guard guard{*this, placed, latest.exchange(nullptr, std::memory_order_acquire)};
   Frame*& frame = guard.frame;
   if (frame == nullptr || !matches(*frame, arguments)) {

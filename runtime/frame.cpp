@@ -9,6 +9,7 @@
 #include "croton/error.h"
 #include "runtime/array_access.h"
 #include "runtime/bytes_text.h"
+#include "runtime/per_thread.h"
 #include "runtime/plan_check.h"
 #include "runtime/shared_state.h"
 
@@ -236,7 +237,7 @@ void Frame::find_replays() {
 
 void Frame::run_replay(Replay& replay, Queue& queue) {
   // Contexts run side by side, each with replays of its own.
-  thread_local std::vector<void*> memory;
+  auto& memory = per_thread<std::vector<void*>, struct ReplayedMemory>();
   memory.clear();
   for (const std::int32_t s : replay.steps()) {
     const SpecialisedStep& step = plan.steps[at(s)];

@@ -6,6 +6,7 @@
 
 #include "runtime/cpu/gemm.h"
 #include "runtime/parallel.h"
+#include "runtime/per_thread.h"
 
 namespace croton::cpu {
 namespace {
@@ -303,7 +304,8 @@ class BlockedGemm final : public PreparedCall {
   /// Room for a block of A; kept by each thread that helped once.
   static T* own_room() {
     constexpr auto size = static_cast<std::size_t>((kRows + kMostTileRows) * kDepth);
-    thread_local std::unique_ptr<T[]> memory(new T[size]);
+    auto& memory = per_thread<std::unique_ptr<T[]>, struct Room>();
+    if (!memory) memory.reset(new T[size]);
     return memory.get();
   }
 

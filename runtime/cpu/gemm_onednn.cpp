@@ -7,6 +7,7 @@
 #include "croton/error.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/parallel.h"
+#include "runtime/per_thread.h"
 
 namespace croton::cpu {
 namespace {
@@ -20,8 +21,9 @@ dnnl::engine& engine() {
 }
 
 dnnl::stream& stream() {
-  thread_local dnnl::stream instance(engine());
-  return instance;
+  auto& instance = per_thread<std::unique_ptr<dnnl::stream>, struct StreamOfThread>();
+  if (!instance) instance = std::make_unique<dnnl::stream>(engine());
+  return *instance;
 }
 
 memory::data_type type_of(DType t) {

@@ -52,13 +52,14 @@ inline constexpr Result kSystemNotReady = 802;
 inline constexpr Result kSystemDriverMismatch = 803;
 inline constexpr Result kCompatNotSupported = 804;
 inline constexpr Result kExternalDevice = 911;
+inline constexpr Result kUnknown = 999;
 
 /// Whether the context of the device is beyond use after `result`.
 constexpr bool is_sticky(Result result) {
   return result == kEccUncorrectable || result == kNvlinkUncorrectable ||
          result == kIllegalAddress || result == kLaunchTimeout || result == kContextIsDestroyed ||
          result == kAssert || (result >= kHardwareStackError && result <= kLaunchFailed) ||
-         result == kTensorMemoryLeak || result == kExternalDevice;
+         result == kTensorMemoryLeak || result == kExternalDevice || result == kUnknown;
 }
 
 /// CUdevice_attribute.

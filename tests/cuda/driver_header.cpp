@@ -33,6 +33,7 @@ static_assert(mine::kSystemNotReady == CUDA_ERROR_SYSTEM_NOT_READY);
 static_assert(mine::kSystemDriverMismatch == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
 static_assert(mine::kCompatNotSupported == CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE);
 static_assert(mine::kExternalDevice == CUDA_ERROR_EXTERNAL_DEVICE);
+static_assert(mine::kUnknown == CUDA_ERROR_UNKNOWN);
 
 static_assert(int(mine::Attribute::max_threads_per_block) ==
               CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);

@@ -127,8 +127,9 @@ Driver& driver() {
 }
 
 std::vector<CUcontext>& context_stack() {
-  thread_local std::vector<CUcontext> stack;
-  return stack;
+  // Static objects of the program still come here when thread_local ones are gone.
+  thread_local auto* const stack = new std::vector<CUcontext>;
+  return *stack;
 }
 
 CUcontext current_context() { return context_stack().empty() ? nullptr : context_stack().back(); }

@@ -34,8 +34,9 @@ struct GroupCalls {
   std::vector<Request> requests;
   std::vector<ncclComm_t> joining;
 };
-thread_local GroupCalls group;
-thread_local std::string last_error;
+// They outlive what the program destroys at its end.
+thread_local GroupCalls& group = *new GroupCalls;
+thread_local std::string& last_error = *new std::string;
 
 ncclResult_t refuse(ncclResult_t code, const std::string& why) {
   last_error = why;
