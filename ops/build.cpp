@@ -22,8 +22,7 @@ Variable sum_axes(const Variable& x, std::vector<int> axes, bool keepdims, const
   if (axes.empty()) return x;
   std::sort(axes.begin(), axes.end());
   const DType dtype = x.dtype();
-  const bool narrow = dtype == DType::float16 || dtype == DType::bfloat16;
-  const Variable wide = narrow ? cast_to(x, DType::float32, loc) : x;
+  const Variable wide = is_narrow(dtype) ? cast_to(x, DType::float32, loc) : x;
   const std::vector<std::int64_t> list(axes.begin(), axes.end());
   return cast_to(apply("sum", {wide}, {{"axes", list}, {"keepdims", std::int64_t{keepdims}}}, loc),
                  dtype, loc);

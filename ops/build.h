@@ -17,6 +17,9 @@ namespace croton {
 /// `op`.
 [[noreturn]] void graph_error(std::string_view op, const std::string& message, const Loc& loc);
 
+/// Whether it is a float that nothing accumulates in: float16 or bfloat16.
+inline bool is_narrow(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+
 /// The value in another dtype; itself when it has that one.
 Variable cast_to(const Variable& x, DType dtype, const Loc& loc);
 

@@ -21,8 +21,6 @@ struct Product {
   DType dtype;  ///< of the result
 };
 
-bool is_narrow(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
-
 /// Operands in their common dtype.
 Product prepared(std::string_view op, const Operand& a, const Operand& b) {
   const Operand operands[] = {a, b};

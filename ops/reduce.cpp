@@ -46,8 +46,6 @@ Variable expand_reduced(const Node& node, const Variable& y) {
 
 namespace {
 
-bool is_narrow(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
-
 void infer_arithmetic(Infer& infer) {
   infer.expect_inputs(1);
   if (is_bool(infer.dtype(0)) || is_narrow(infer.dtype(0))) {

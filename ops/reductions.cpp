@@ -12,8 +12,6 @@
 namespace croton {
 namespace {
 
-bool is_narrow(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
-
 /// A reduction under way: the operand, the axes, and the dtype that the result will have.
 struct Reduction {
   std::string_view op;

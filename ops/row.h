@@ -35,10 +35,31 @@ template <class Rule>
 std::vector<Variable> expanded(const Node& node, Rule&& rule) {
   const Variable& x = node.inputs[0];
   const DType dtype = x.dtype();
-  const bool narrow = dtype == DType::float16 || dtype == DType::bfloat16;
-  const Variable wide = narrow ? cast_to(x, DType::float32, node.loc) : x;
+  const Variable wide = is_narrow(dtype) ? cast_to(x, DType::float32, node.loc) : x;
   const Loc loc = place_of(node);
   return {cast_to(rule(wide, axis_of(node), loc), dtype, loc)};
+}
+
+/// What the gradient of a row op is made from: its operand, its result and the gradient of that.
+struct Slope {
+  Variable x, y, g;
+  int axis;
+  const Loc& loc;
+};
+
+/// The gradient of a row op: `rule(slope)` works in float32 where the operand is narrower, and its
+/// result is rounded once. The result of the op is then made again in float32; what that expands to
+/// is shared.
+template <class Rule>
+std::vector<Variable> row_gradient(const GradArgs& args, Rule&& rule) {
+  const Node& node = args.node;
+  const Variable& x = args.in(0);
+  const int axis = axis_of(node);
+  if (!is_narrow(x.dtype())) return {rule(Slope{x, args.out(), args.g(), axis, node.loc})};
+  const Variable wide = cast_to(x, DType::float32, node.loc);
+  const Variable y = apply(*node.op, {wide}, node.attrs(), node.loc);
+  const Variable g = cast_to(args.g(), DType::float32, node.loc);
+  return {cast_to(rule(Slope{wide, y, g, axis, node.loc}), x.dtype(), node.loc)};
 }
 
 }  // namespace croton::row

@@ -56,14 +56,17 @@ std::vector<Variable> expand_logsumexp(const Node& node) {
 }
 
 std::vector<Variable> softmax_gradient(const GradArgs& args) {
-  const Variable s = args.out();
-  const Variable weighted = reduce("sum", args.g() * s, axis_of(args.node), args.node.loc);
-  return {(args.g() - weighted) * s};
+  return row_gradient(args, [](const Slope& at) {
+    const Variable weighted = reduce("sum", at.g * at.y, at.axis, at.loc);
+    return (at.g - weighted) * at.y;
+  });
 }
 
 std::vector<Variable> log_softmax_gradient(const GradArgs& args) {
-  const Variable total = reduce("sum", args.g(), axis_of(args.node), args.node.loc);
-  return {args.g() - exp(args.out()) * total};
+  return row_gradient(args, [](const Slope& at) {
+    const Variable total = reduce("sum", at.g, at.axis, at.loc);
+    return at.g - exp(at.y) * total;
+  });
 }
 
 std::vector<Variable> logsumexp_gradient(const GradArgs& args) {

@@ -37,12 +37,12 @@ std::vector<Variable> expand_standardize(const Node& node) {
 
 // With y the result and r the inverse deviation: r * (g - mean(g) - y * mean(g * y)).
 std::vector<Variable> standardize_gradient(const GradArgs& args) {
-  const Variable& x = args.in(0);
-  const Variable& g = args.g();
-  const Variable y = args.out();
-  const RowMean mean(x, axis_of(args.node), args.node.loc);
-  const Variable scale = inverse_deviation(x - mean(x), mean, args.node.attrs().real("eps"));
-  return {scale * (g - mean(g) - y * mean(g * y))};
+  const double eps = args.node.attrs().real("eps");
+  return row_gradient(args, [eps](const Slope& at) {
+    const RowMean mean(at.x, at.axis, at.loc);
+    const Variable scale = inverse_deviation(at.x - mean(at.x), mean, eps);
+    return scale * (at.g - mean(at.g) - at.y * mean(at.g * at.y));
+  });
 }
 
 /// A vector as an operand along `axis` of something with `rank` axes.

@@ -283,19 +283,21 @@ Variable gemm_vector(const Node& node, Context& c) {
   if (!gemm->is_bare() || gemm->alpha != 1 || gemm->a.ndim() != 2 || gemm->b.ndim() != 2) return {};
   const Variable& a = gemm->a;
   const Variable& b = gemm->b;
-  const auto row_sum = [](const Variable& x) {
-    return make("sum", {x},
-                {{"axes", std::vector<std::int64_t>{1}}, {"keepdims", std::int64_t{1}}});
+  const auto row_sum = [&](const Variable& x, const Variable& y) {
+    const DType dtype = x.dtype();
+    const DType work = is_narrow(dtype) ? DType::float32 : dtype;
+    const Variable products = make("mul", {cast_to(x, work, node.loc), cast_to(y, work, node.loc)});
+    return cast_to(sum_axes(products, {1}, true, node.loc), dtype, node.loc);
   };
   if (shape[1] == 1 && !gemm->transpose_a) {
     const Variable row = gemm->transpose_b ? b : dimshuffle(b, {1, 0}, node.loc);
     if (row.static_shape()[1] != a.static_shape()[1]) return {};  // 1 would be repeated
-    return c.accept(row_sum(make("mul", {a, row})), node);
+    return c.accept(row_sum(a, row), node);
   }
   if (shape[0] == 1 && gemm->transpose_b) {
     const Variable row = gemm->transpose_a ? dimshuffle(a, {1, 0}, node.loc) : a;
     if (row.static_shape()[1] != b.static_shape()[1]) return {};
-    return c.accept(dimshuffle(row_sum(make("mul", {b, row})), {1, 0}, node.loc), node);
+    return c.accept(dimshuffle(row_sum(b, row), {1, 0}, node.loc), node);
   }
   return {};
 }
