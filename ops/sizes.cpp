@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ops/build.h"
+#include "ops/slice.h"
 
 namespace croton {
 namespace {
@@ -38,7 +39,56 @@ void add_size(std::string_view op, SizeList& list, const Size& size, const Loc& 
   list.numbers.push_back(number);
 }
 
-/// The entries of an integer vector as sizes.
+/// The node below a value that only orders, casts or names it.
+Variable below_views(Variable v) {
+  while (is_op(v, "dimshuffle") || is_op(v, "reshape") || is_op(v, "specify_shape") ||
+         (is_op(v, "cast") && is_integer(v.node()->inputs[0].dtype()))) {
+    v = v.node()->inputs[0];
+  }
+  return v;
+}
+
+/// Entry i of a vector of known length, looked up in what the vector is made of: so numbers among
+/// the sizes stay numbers.
+Size vector_entry(const Variable& vector, std::int64_t i, const Loc& loc) {
+  Variable v = vector;
+  for (;;) {
+    if (v.ndim() == 1) {
+      const Variable inner = below_views(v);
+      if (inner.ndim() == 1 || inner.static_shape().numel() == 1) v = inner;
+    }
+    if (const Array* value = constant_value(v)) {
+      return Size(
+          value->astype(DType::int64).to_vector<std::int64_t>()[static_cast<std::size_t>(i)]);
+    }
+    if (v.ndim() == 0) return Size(v);
+    if (v.ndim() != 1) break;
+    const Node& node = *v.node();
+    if (is_op(v, "shape_of")) return sizes_of(node.inputs[0], loc)[static_cast<std::size_t>(i)];
+    if (is_op(v, "concatenate")) {
+      std::size_t part = 0;
+      while (node.inputs[part].static_shape()[0] != kAnyDim &&
+             i >= node.inputs[part].static_shape()[0]) {
+        i -= node.inputs[part++].static_shape()[0];
+      }
+      if (node.inputs[part].static_shape()[0] == kAnyDim) break;
+      v = node.inputs[part];
+    } else if (is_op(v, "slice") && node.inputs.size() == 1 &&
+               node.inputs[0].static_shape()[0] != kAnyDim) {
+      const Dim shape[] = {Dim(node.inputs[0].static_shape()[0])};
+      const AxisPart part = slice_parts(node.attrs(), shape, [](int) { return Dim(); })[0];
+      i = part.start.number() + part.step * i;
+      v = node.inputs[0];
+    } else {
+      break;
+    }
+  }
+  const Variable index = make_scalar(DType::int64, i, loc);
+  return Size(apply("take", {v, index}, {{"axes", std::vector<std::int64_t>{0}}}, loc));
+}
+
+}  // namespace
+
 std::vector<Size> vector_sizes(std::string_view op, const Variable& vector, const Loc& loc) {
   const Type& type = vector.node()->outputs[vector.output()];
   if (!is_integer(type.dtype) || type.shape.size() > 1) {
@@ -55,21 +105,9 @@ std::vector<Size> vector_sizes(std::string_view op, const Variable& vector, cons
                 loc);
   }
   std::vector<Size> sizes;
-  if (const Array* value = constant_value(vector)) {
-    for (std::int64_t size : value->astype(DType::int64).to_vector<std::int64_t>()) {
-      sizes.emplace_back(size);
-    }
-    return sizes;
-  }
-  for (std::int64_t i = 0; i < type.shape[0]; ++i) {
-    const Variable index = make_scalar(DType::int64, i, loc);
-    sizes.emplace_back(
-        apply("take", {vector, index}, {{"axes", std::vector<std::int64_t>{0}}}, loc));
-  }
+  for (std::int64_t i = 0; i < type.shape[0]; ++i) sizes.push_back(vector_entry(vector, i, loc));
   return sizes;
 }
-
-}  // namespace
 
 SizeList size_list(std::string_view op, std::span<const Size> sizes, const Loc& loc,
                    bool inferred) {

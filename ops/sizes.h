@@ -26,6 +26,10 @@ SizeList size_list(std::string_view op, const Sizes& sizes, const Loc& loc, bool
 SizeList size_list(std::string_view op, std::span<const Size> sizes, const Loc& loc,
                    bool inferred = false);
 
+/// The entries of an integer vector as sizes, each worked out from what the vector is made of; a
+/// scalar is one size. GraphError in the op's name when the length is not known.
+std::vector<Size> vector_sizes(std::string_view op, const Variable& vector, const Loc& loc);
+
 /// The attribute "sizes" as Dims; symbolic ones are the inputs from `first` on. -1 gives unknown.
 std::vector<Dim> size_dims(const Infer& infer, int first);
 

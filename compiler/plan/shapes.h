@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -36,13 +37,18 @@ class Shapes {
   void infer_node(const Node& node, Sweep sweep);
   void require(PlanCheck check);
   std::vector<DimType> leaf_type(const Node& node);
-  Dim value_of(const Variable& v);
-  Dim compute_value(const Variable& v);
+  Dim value_of(const Variable& v) { return element(v, 0); }
+  Dim element(const Variable& v, std::int64_t k);
+  Dim compute_element(const Variable& v, std::int64_t k);
+  Dim element_of_source(const Variable& v, std::int64_t k);
+  Dim element_of_arithmetic(const Variable& v, std::int64_t k);
+  Dim element_of_fold(const Variable& v);
+  std::int64_t length(const Variable& v) const;
 
   DimTable& dims_;
   std::unordered_map<const Node*, int> leaves_;  ///< input or shared -> number in the terms
   std::unordered_map<const Node*, std::vector<DimType>> types_;
-  VariableMap<Dim> values_;
+  std::unordered_map<const Node*, std::map<std::int64_t, Dim>> values_;  ///< of first outputs
   std::vector<PlanCheck> checks_;
 };
 
