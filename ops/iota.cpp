@@ -9,6 +9,7 @@
 #include "ops/build.h"
 #include "ops/reference.h"
 #include "ops/registry.h"
+#include "ops/size_arithmetic.h"
 #include "ops/sizes.h"
 
 namespace croton {
@@ -74,22 +75,24 @@ Variable scaled_iota(const Size& count, const Operand& start, const Operand& ste
   return x;
 }
 
-/// max(0, ceil((stop - start) / step)) on symbolic integers; the step is a number.
-Variable symbolic_count(const Operand& start, const Operand& stop, std::int64_t step,
-                        const Loc& loc) {
-  const auto wide = [&](const Operand& bound) {
-    return cast_to(bound.variable(), DType::int64, loc);
+/// max(0, ceil((stop - start) / step)) on symbolic integers; the step may be one, too.
+Size symbolic_count(const Operand& start, const Operand& stop, const Operand& step,
+                    const Loc& loc) {
+  const auto whole = [&](const Operand& bound) {
+    if (const std::optional<double> number = number_of(bound)) {
+      return Size(static_cast<std::int64_t>(*number));
+    }
+    return Size(cast_to(bound.variable(), DType::int64, loc));
   };
-  const auto whole = [&](std::int64_t value) { return make_scalar(DType::int64, value, loc); };
-  const auto node = [&](std::string_view op, const Variable& a, const Variable& b) {
-    return apply(op, {a, b}, {}, loc);
-  };
-  Variable length = wide(stop);
-  if (number_of(start) != 0) length = node("sub", length, wide(start));
-  if (step < 0) length = node("sub", whole(0), length);
-  const std::int64_t by = std::abs(step);
-  if (by != 1) length = node("floor_divide", node("add", length, whole(by - 1)), whole(by));
-  return node("maximum", length, whole(0));
+  const Size by = whole(step);
+  Size length = size_sub(whole(stop), whole(start), loc);
+  if (by.number() && *by.number() > 0) {
+    length = size_divide(size_add(length, Size(*by.number() - 1), loc), by, loc);
+  } else {
+    const Size back = size_divide(size_sub(Size(0), length, loc), by, loc);
+    length = size_sub(Size(0), back, loc);
+  }
+  return size_max(length, Size(0), loc);
 }
 
 }  // namespace
@@ -109,20 +112,18 @@ Variable arange(const Operand& start, const Operand& stop, const Operand& step,
   const bool integers = is_integer_bound(start) && is_integer_bound(stop) && is_integer_bound(step);
   const DType type = dtype.value_or(integers ? DType::int64 : build_settings().float_x);
   const std::optional<double> by = number_of(step);
-  if (!by) graph_error("arange", "the step must be a number; scale the result instead", loc);
-  if (*by == 0) graph_error("arange", "the step must not be 0", loc);
+  if (by && *by == 0) graph_error("arange", "the step must not be 0", loc);
   const std::optional<double> first = number_of(start);
   const std::optional<double> last = number_of(stop);
-  if (first && last) {
+  if (first && last && by) {
     const double count = std::max(0.0, std::ceil((*last - *first) / *by));
     if (!(count < 9e15)) graph_error("arange", "the bounds and the step must be finite", loc);
     return scaled_iota(Size(static_cast<std::int64_t>(count)), start, step, type, loc);
   }
   if (!integers) {
-    graph_error("arange", "with symbolic bounds all bounds must be integers", loc);
+    graph_error("arange", "with a symbolic bound or step all of them must be integers", loc);
   }
-  return scaled_iota(Size(symbolic_count(start, stop, static_cast<std::int64_t>(*by), loc)), start,
-                     step, type, loc);
+  return scaled_iota(symbolic_count(start, stop, step, loc), start, step, type, loc);
 }
 
 Variable iota_like(const Operand& operand, int axis, DType dtype) {
@@ -130,26 +131,6 @@ Variable iota_like(const Operand& operand, int axis, DType dtype) {
   const Loc loc = operand.loc().named("iota_like");
   const int along = checked_axis("iota_like", axis, x.ndim(), loc);
   return iota(sizes_of(x, loc), along, dtype, loc);
-}
-
-Variable eye(const Size& n, std::optional<DType> dtype, Loc line) {
-  const Loc loc = line.named("eye");
-  const Size sizes[] = {n};
-  const Variable place = iota(sizes, 0, DType::int64, loc);
-  const Variable same = eq(Operand(dimshuffle(place, {0, -1}, loc), loc), place);
-  return cast_to(same, dtype.value_or(build_settings().float_x), loc);
-}
-
-Variable one_hot(const Operand& operand, const Size& length, std::optional<DType> dtype) {
-  const Variable x = operand.variable();
-  const Loc loc = operand.loc().named("one_hot");
-  if (!is_integer(x.dtype())) {
-    graph_error("one_hot", fmt::format("places must be integers: got {}", name_of(x.dtype())), loc);
-  }
-  const Size sizes[] = {length};
-  const Variable place = iota(sizes, 0, DType::int64, loc);
-  const Variable wide = insert_axes(cast_to(x, DType::int64, loc), {x.ndim()}, loc);
-  return cast_to(eq(Operand(wide, loc), place), dtype.value_or(build_settings().float_x), loc);
 }
 
 void register_iota_ops(OpRegistry& registry) {

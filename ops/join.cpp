@@ -9,7 +9,6 @@
 #include "ops/build.h"
 #include "ops/reference.h"
 #include "ops/registry.h"
-#include "ops/sizes.h"
 #include "ops/slice.h"
 
 namespace croton {
@@ -163,38 +162,34 @@ Variable stack(const Parts& parts, int axis) {
   return join(std::move(values), along, loc);
 }
 
-namespace {
+Variable hstack(const Parts& parts) {
+  std::vector<Variable> values = joined("hstack", parts);
+  const Loc loc = parts.list[0].loc().named("hstack");
+  for (Variable& value : values) value = atleast_1d(Operand(value, loc));
+  return concatenate(Parts(values, loc), values[0].ndim() == 1 ? 0 : 1);
+}
 
-/// A copy of the axis: (.., n, ..) -> (.., times, n, ..) or (.., n, times, ..), then joined.
-Variable repeated(std::string_view op, const Operand& operand, std::int64_t times, int axis,
-                  bool inside) {
-  const Loc loc = operand.loc().named(op);
-  const Variable x = operand.variable();
-  if (times < 0) graph_error(op, fmt::format("a count must not be negative: got {}", times), loc);
-  const int along = checked_axis(op, axis, x.ndim(), loc);
-  const int fresh = inside ? along + 1 : along;
-  std::vector<Size> wide = sizes_of(x, loc);
-  wide.insert(wide.begin() + fresh, Size(times));
-  const Variable copies = broadcast_sizes(insert_axes(x, {fresh}, loc), wide, loc);
-  std::vector<Size> sizes = sizes_of(x, loc);
-  // With a count of 0, or where other sizes may be 0, -1 would not be determined.
-  if (const std::int64_t* known = sizes[along].number()) {
-    sizes[along] = Size(*known * times);
-  } else {
-    sizes[along] = Size(
-        apply("mul", {*sizes[along].variable(), make_scalar(DType::int64, times, loc)}, {}, loc));
+Variable vstack(const Parts& parts) {
+  std::vector<Variable> values = joined("vstack", parts);
+  const Loc loc = parts.list[0].loc().named("vstack");
+  for (Variable& value : values) value = atleast_2d(Operand(value, loc));
+  return concatenate(Parts(values, loc), 0);
+}
+
+Variable dstack(const Parts& parts) {
+  std::vector<Variable> values = joined("dstack", parts);
+  const Loc loc = parts.list[0].loc().named("dstack");
+  for (Variable& value : values) value = atleast_3d(Operand(value, loc));
+  return concatenate(Parts(values, loc), 2);
+}
+
+Variable column_stack(const Parts& parts) {
+  std::vector<Variable> values = joined("column_stack", parts);
+  const Loc loc = parts.list[0].loc().named("column_stack");
+  for (Variable& value : values) {
+    if (value.ndim() < 2) value = atleast_2d(Operand(value, loc)).T(loc);
   }
-  return reshape_sizes(copies, sizes, loc);
-}
-
-}  // namespace
-
-Variable tile(const Operand& x, std::int64_t times, int axis) {
-  return repeated("tile", x, times, axis, false);
-}
-
-Variable repeat(const Operand& x, std::int64_t times, int axis) {
-  return repeated("repeat", x, times, axis, true);
+  return concatenate(Parts(values, loc), 1);
 }
 
 void register_join_ops(OpRegistry& registry) {

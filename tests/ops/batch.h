@@ -49,9 +49,13 @@ inline std::vector<Array> run_together(std::span<const Trial> trials) {
   std::vector<Variable> inputs;
   std::vector<Array> arguments;
   std::vector<Variable> outputs;
+  VariableMap<bool> seen;  // trials may share inputs
   for (const Trial& trial : trials) {
-    inputs.insert(inputs.end(), trial.inputs.begin(), trial.inputs.end());
-    arguments.insert(arguments.end(), trial.arguments.begin(), trial.arguments.end());
+    for (std::size_t k = 0; k < trial.inputs.size(); ++k) {
+      if (!seen.emplace(trial.inputs[k], true).second) continue;
+      inputs.push_back(trial.inputs[k]);
+      arguments.push_back(trial.arguments[k]);
+    }
     outputs.push_back(trial.y);
   }
   try {

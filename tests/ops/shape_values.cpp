@@ -143,7 +143,7 @@ TEST_CASE("tile and repeat", "[ops][shape]") {
   CHECK(array_equal(value(tile(x, 2, 1), values), Array{{1, 2, 1, 2}, {3, 4, 3, 4}}));
   CHECK(array_equal(value(repeat(x, 2, 1), values), Array{{1, 1, 2, 2}, {3, 3, 4, 4}}));
   CHECK(array_equal(value(repeat(x, 2, 0), values), Array{{1, 2}, {1, 2}, {3, 4}, {3, 4}}));
-  CHECK(value(tile(x, 0), values).shape() == Shape{0, 2});
+  CHECK(value(tile(x, 0), values).shape() == Shape{2, 0});
   CHECK_THROWS_WITH(tile(x, -1), Contains("[tile]"));
 }
 
