@@ -1,6 +1,10 @@
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "croton/export.h"
+#include "croton/tensor.h"
 #include "croton/variable.h"
 
 // Products of matrices, as in NumPy. Operands are cast to their common dtype, which the result has;
@@ -24,5 +28,24 @@ CROTON_API Variable tensordot(const Operand& a, const Operand& b, int axes = 2);
 /// The same over pairs of axes: axes_a[i] of `a` with axes_b[i] of `b`.
 CROTON_API Variable tensordot(const Operand& a, const Operand& b, const std::vector<int>& axes_a,
                               const std::vector<int>& axes_b);
+
+/// Sums of products by labels of axes: einsum("bij,bjk->bik", {a, b}). Without "->" the result has
+/// the labels that occur once, in alphabetical order. A label that one operand has twice is its
+/// diagonal, "..." stands for axes that broadcast; so does a size known to be 1. With several
+/// operands, pairs with small results are joined first.
+CROTON_API Variable einsum(std::string_view subscripts, const Parts& operands);
+
+/// Products of vectors with vectors, of matrices with vectors and of vectors with matrices, in the
+/// last axes; the axes in front broadcast.
+CROTON_API Variable vecdot(const Operand& a, const Operand& b);
+CROTON_API Variable matvec(const Operand& a, const Operand& b);
+CROTON_API Variable vecmat(const Operand& a, const Operand& b);
+
+/// dot for each entry along axis 0 of both operands.
+CROTON_API Variable batched_dot(const Operand& a, const Operand& b);
+/// tensordot for each entry along axis 0 of both; axes are counted with axis 0.
+CROTON_API Variable batched_tensordot(const Operand& a, const Operand& b,
+                                      const std::vector<int>& axes_a,
+                                      const std::vector<int>& axes_b);
 
 }  // namespace croton
