@@ -1,11 +1,11 @@
-// x(...): what the indices mean, and writing to what they select.
+// x(...): what the indices mean. What they select is written to in ops/index_write.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "croton/indexing.h"
 #include "ops/build.h"
-#include "ops/registry.h"
+#include "ops/size_arithmetic.h"
 #include "ops/slice.h"
 #include "ops/take.h"
 
@@ -17,17 +17,48 @@ struct Indexing {
   Loc loc;
   std::vector<Index::Value> entries;
   bool arrays = false;  ///< an integer Variable is among them
+  int below = 0;        ///< nodes that were made for it so far
 };
 
-void check_array(const Variable& index, const Loc& loc) {
-  if (is_integer(index.dtype())) return;
-  graph_error(
-      "index",
-      is_bool(index.dtype())
-          ? std::string("a mask of bools is not supported as an index yet; use "
-                        "where(mask, a, b), or a reduction with {.where = mask}")
-          : fmt::format("an index must be an integer: got {}; cast it", name_of(index.dtype())),
-      loc);
+/// The places where a constant mask is true, an array for each of its axes.
+std::vector<Variable> mask_places(const Variable& mask, const Loc& loc) {
+  const Array* known = constant_value(mask);
+  if (known == nullptr) {
+    graph_error("index",
+                "a mask that is not a constant must be the only index, and can only be written at; "
+                "use where(mask, a, b), or a reduction with {.where = mask}",
+                loc);
+  }
+  return nonzero(Operand(*known, loc));
+}
+
+void check_mask(const Variable& x, int axis, const Variable& mask, const Loc& loc) {
+  for (int k = 0; k < mask.ndim(); ++k) {
+    const std::int64_t size = mask.static_shape()[k];
+    if (axis + k >= x.ndim()) break;
+    const std::int64_t own = x.static_shape()[axis + k];
+    if (size == kAnyDim || own == kAnyDim || size == own) continue;
+    graph_error("index",
+                fmt::format("a mask of shape {} does not fit: axis {} has size {}",
+                            mask.static_shape().to_string(), axis + k, own),
+                loc);
+  }
+}
+
+int axes_used(const Index::Value& index, const Loc& loc) {
+  if (std::holds_alternative<NewAxis>(index) || std::holds_alternative<Ellipsis>(index)) return 0;
+  const auto* array = std::get_if<Variable>(&index);
+  if (array == nullptr) return 1;
+  if (is_integer(array->dtype())) return 1;
+  if (!is_bool(array->dtype())) {
+    graph_error(
+        "index",
+        fmt::format("an index must be an integer: got {}; cast it", name_of(array->dtype())), loc);
+  }
+  if (array->ndim() == 0) {
+    graph_error("index", "a single bool is no index; use where, or newaxis", loc);
+  }
+  return array->ndim();
 }
 
 Indexing written_out(const Variable& x, std::span<const Index> indices) {
@@ -36,15 +67,9 @@ Indexing written_out(const Variable& x, std::span<const Index> indices) {
   int used = 0;
   int ellipses = 0;
   for (const Index& index : indices) {
-    if (std::holds_alternative<Ellipsis>(index.value())) {
-      ++ellipses;
-    } else if (const auto* array = std::get_if<Variable>(&index.value())) {
-      check_array(*array, result.loc);
-      result.arrays = true;
-      ++used;
-    } else if (!std::holds_alternative<NewAxis>(index.value())) {
-      ++used;
-    }
+    ellipses += std::holds_alternative<Ellipsis>(index.value());
+    result.arrays |= std::holds_alternative<Variable>(index.value());
+    used += axes_used(index.value(), result.loc);
   }
   if (ellipses > 1) graph_error("index", "only one ellipsis can be given", result.loc);
   if (used > x.ndim()) {
@@ -52,16 +77,72 @@ Indexing written_out(const Variable& x, std::span<const Index> indices) {
                 fmt::format("too many indices: got {} for an operand with {} axes", used, x.ndim()),
                 result.loc);
   }
-  const auto fill = [&] { result.entries.insert(result.entries.end(), x.ndim() - used, Slice()); };
+  int axis = 0;
+  const auto fill = [&] {
+    result.entries.insert(result.entries.end(), x.ndim() - used, Slice());
+    axis += x.ndim() - used;
+  };
   for (const Index& index : indices) {
+    const auto* array = std::get_if<Variable>(&index.value());
     if (std::holds_alternative<Ellipsis>(index.value())) {
       fill();
+    } else if (array != nullptr && is_bool(array->dtype())) {
+      check_mask(x, axis, *array, result.loc);
+      for (const Variable& places : mask_places(*array, result.loc)) {
+        result.entries.emplace_back(places);
+      }
     } else {
       result.entries.push_back(index.value());
     }
+    axis += axes_used(index.value(), result.loc);
   }
   if (ellipses == 0) fill();
   return result;
+}
+
+/// 1 where the size is negative, else 0.
+Size is_negative(const Size& size, const Loc& loc) {
+  return size_min(size_max(size_sub(Size(0), size, loc), Size(0), loc), Size(1), loc);
+}
+
+/// The places that start:stop:step takes of an axis of length n, for a step of either sign that is
+/// known in the call only.
+Variable stepped_places(const Slice& slice, const Size& n, const Loc& loc) {
+  const Size step = whole_number("slice", Size(*slice.step.variable()), loc);
+  const Size back = is_negative(step, loc);
+  const auto clamped = [&](const Bound& bound) {
+    const Size given = whole_number(
+        "slice", bound.number() ? Size(*bound.number()) : Size(*bound.variable()), loc);
+    const Size own = size_add(given, size_mul(is_negative(given, loc), n, loc), loc);
+    return size_min(size_max(own, size_sub(Size(0), back, loc), loc), size_sub(n, back, loc), loc);
+  };
+  const Size first =
+      slice.start.is_none() ? size_mul(back, size_sub(n, Size(1), loc), loc) : clamped(slice.start);
+  const Size last = slice.stop.is_none()
+                        ? size_sub(n, size_mul(back, size_add(n, Size(1), loc), loc), loc)
+                        : clamped(slice.stop);
+  const Size count = size_max(
+      size_sub(Size(0), size_divide(size_sub(first, last, loc), step, loc), loc), Size(0), loc);
+  const Variable scaled = apply("mul", {positions(count, loc), size_variable(step, loc)}, {}, loc);
+  return apply("add", {scaled, size_variable(first, loc)}, {}, loc);
+}
+
+/// Slices with symbolic steps first, as entries at computed places; full slices are left of them.
+Variable without_symbolic_steps(const Variable& operand, Indexing& indexing) {
+  Variable x = operand;
+  int axis = 0;
+  for (Index::Value& entry : indexing.entries) {
+    if (std::holds_alternative<NewAxis>(entry)) continue;
+    auto* slice = std::get_if<Slice>(&entry);
+    const Variable* step = slice ? slice->step.variable() : nullptr;
+    if (step != nullptr && constant_value(*step) == nullptr) {
+      const Variable places = stepped_places(*slice, sizes_of(x, indexing.loc)[axis], indexing.loc);
+      x = take_entries(x, {axis}, {places}, indexing.below++, indexing.loc);
+      *slice = Slice();
+    }
+    ++axis;
+  }
+  return x;
 }
 
 Variable apply_slices(const Variable& x, SliceBuilder builder, int below, const Loc& loc) {
@@ -88,7 +169,8 @@ Variable basic_index(const Variable& x, const Indexing& indexing) {
       order.push_back(axis++);
     }
   }
-  return dimshuffle(apply_slices(x, std::move(builder), 0, indexing.loc), order, indexing.loc);
+  return dimshuffle(apply_slices(x, std::move(builder), indexing.below, indexing.loc), order,
+                    indexing.loc);
 }
 
 /// With arrays of indices among them: new axes, then slices, then entries. Integers count as arrays
@@ -117,7 +199,7 @@ Variable array_index(const Variable& operand, const Indexing& indexing) {
     }
     ++axis;
   }
-  int below = 0;
+  int below = indexing.below;
   Variable x = operand;
   if (!fresh.empty()) {
     x = insert_axes(x, fresh, indexing.loc);
@@ -130,81 +212,28 @@ Variable array_index(const Variable& operand, const Indexing& indexing) {
   return take_entries(x, axes, std::move(arrays), below, indexing.loc);
 }
 
-Variable indexed(const Variable& x, std::initializer_list<Index> list) {
-  const Indexing indexing = written_out(x, std::span(list.begin(), list.size()));
+/// Entries where a mask is true that is known in the call only.
+Variable masked(const Variable& x, const Variable& mask, const Loc& loc) {
+  if (mask.ndim() > x.ndim()) {
+    graph_error("index",
+                fmt::format("a mask with {} axes for an operand with {}", mask.ndim(), x.ndim()),
+                loc);
+  }
+  check_mask(x, 0, mask, loc);
+  return apply("masked", {x, mask}, {}, loc);
+}
+
+Variable indexed(const Variable& operand, std::initializer_list<Index> list) {
+  if (list.size() == 1) {
+    const auto* mask = std::get_if<Variable>(&list.begin()->value());
+    if (mask != nullptr && is_bool(mask->dtype()) && mask->ndim() > 0 &&
+        constant_value(*mask) == nullptr) {
+      return masked(operand, *mask, list.begin()->loc().named("index"));
+    }
+  }
+  Indexing indexing = written_out(operand, std::span(list.begin(), list.size()));
+  const Variable x = without_symbolic_steps(operand, indexing);
   return indexing.arrays ? array_index(x, indexing) : basic_index(x, indexing);
-}
-
-/// The value with the axes of the input of a `dimshuffle` node.
-Variable order_back(const Node& node, const Variable& value) {
-  const std::vector<std::int64_t>& order = node.attrs().integers("order");
-  std::vector<int> back(static_cast<std::size_t>(node.inputs[0].ndim()), -1);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i] >= 0) back[order[i]] = static_cast<int>(i);
-  }
-  return dimshuffle(value, back, node.loc);
-}
-
-/// A write to the result of indexing, as a new value of what was indexed.
-struct Write {
-  bool add = false;
-  std::string_view op;
-  Loc loc;
-
-  /// `part` with the value put there, in the value that `part` was taken from; `below` of the nodes
-  /// under it belong to the same x(...).
-  Variable put(const Variable& part, const Variable& value) const {
-    const Node& node = *part.node();
-    if (is_op(part, "dimshuffle")) return put(node.inputs[0], order_back(node, value));
-    const int below = static_cast<int>(node.attrs().integer_or("below", 0));
-    if (is_op(part, "slice")) {
-      std::vector<Variable> inputs = node.inputs;
-      inputs.insert(inputs.begin() + 1, value);
-      Attrs attrs;
-      for (const Attrs::Entry& entry : node.attrs()) {
-        if (entry.name != "below") attrs.set(entry.name, entry.value);
-      }
-      const Variable x = apply(add ? "inc_slice" : "set_slice", std::move(inputs), attrs, loc);
-      // What is left are new axes, which hold the same elements.
-      return below > 0 ? order_back(*node.inputs[0].node(), x) : x;
-    }
-    if (is_op(part, "take")) {
-      const Variable& x = node.inputs[0];
-      if (below == 0) return write_entries(node, x, value, add, loc);
-      const Variable start = add ? zeros_like(x, loc) : x;
-      return put_below(x, write_entries(node, start, value, add, loc));
-    }
-    graph_error(op,
-                fmt::format("the first operand must be the result of indexing, such as x(0): got "
-                            "the result of '{}'",
-                            place_of(node).op),
-                loc);
-  }
-
-  Variable put_below(const Variable& part, const Variable& value) const {
-    if (is_op(part, "slice")) return put(part, value);
-    const Variable x = order_back(*part.node(), value);
-    return add ? apply("add", {part.node()->inputs[0], x}, {}, loc) : x;
-  }
-};
-
-Variable written(std::string_view op, const Operand& operand, const Operand& given, bool add) {
-  const Loc loc = operand.loc().named(op);
-  const Variable part = operand.variable();
-  const DType dtype = part.dtype();
-  Variable value = given.is_literal() ? make_scalar(dtype, given.literal(), loc) : given.variable();
-  if (value.dtype() != dtype && promote(dtype, value.dtype(), true) != dtype) {
-    graph_error(op,
-                fmt::format("a value of dtype {} would lose digits in {}: cast it with astype",
-                            name_of(value.dtype()), name_of(dtype)),
-                loc);
-  }
-  if (value.ndim() > part.ndim()) {
-    graph_error(
-        op, fmt::format("a value with {} axes for a part with {}", value.ndim(), part.ndim()), loc);
-  }
-  value = broadcast_like(cast_to(value, dtype, loc), part, loc);
-  return Write{add, op, loc}.put(part, value);
 }
 
 }  // namespace
@@ -228,14 +257,6 @@ Variable Variable::operator()(Index a, Index b, Index c, Index d, Index e, Index
 Variable Variable::operator()(Index a, Index b, Index c, Index d, Index e, Index f, Index g,
                               Index h) const {
   return indexed(*this, {a, b, c, d, e, f, g, h});
-}
-
-Variable set_subtensor(const Operand& part, const Operand& value) {
-  return written("set_subtensor", part, value, false);
-}
-
-Variable inc_subtensor(const Operand& part, const Operand& value) {
-  return written("inc_subtensor", part, value, true);
 }
 
 }  // namespace croton

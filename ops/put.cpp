@@ -1,232 +1,30 @@
-// Writing at integer indices: set_take and inc_take along one axis with a vector of indices,
-// inc_along_axis, and the way there from several arrays of indices of any rank.
+// Writing at integer indices: {set,inc,mul,max,min}_take along one axis with a vector of indices,
+// {set,inc,mul,max,min}_along_axis with an index for each value, and the way there from several
+// arrays of indices of any rank.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
 #include "croton/math.h"
 #include "croton/tensor.h"
 #include "ops/build.h"
+#include "ops/put_kernel.h"
 #include "ops/reference.h"
 #include "ops/registry.h"
 #include "ops/sizes.h"
 #include "ops/take.h"
 
 namespace croton {
+
+std::string_view op_name(WriteMode mode, bool along) {
+  constexpr std::string_view kTake[] = {"set_take", "inc_take", "mul_take", "max_take", "min_take"};
+  constexpr std::string_view kAlong[] = {"set_along_axis", "inc_along_axis", "mul_along_axis",
+                                         "max_along_axis", "min_along_axis"};
+  return (along ? kAlong : kTake)[static_cast<std::size_t>(mode)];
+}
+
 namespace {
-
-/// An operand seen as (outer, length, inner) around an axis, and the number of indices.
-struct Blocks {
-  Dim outer = 1;
-  Dim length;
-  Dim inner = 1;
-  Dim places;
-};
-
-Blocks blocks_of(const KernelLowering& low) {
-  const auto axis = static_cast<std::size_t>(low.node.attrs().integer("axis"));
-  const std::vector<Dim>& shape = low.in[0].shape;
-  Blocks blocks;
-  blocks.length = shape[axis];
-  blocks.places = low.in[1].shape[axis];
-  for (std::size_t k = 0; k < axis; ++k) blocks.outer = blocks.outer * shape[k];
-  for (std::size_t k = axis + 1; k < shape.size(); ++k) blocks.inner = blocks.inner * shape[k];
-  return blocks;
-}
-
-kernel::Expr accumulated(kernel::Builder& b, kernel::Expr old, kernel::Expr value) {
-  const DType dtype = old.dtype();
-  if (dtype == DType::float16 || dtype == DType::bfloat16) {
-    return b.cast(b.cast(old, DType::float32) + b.cast(value, DType::float32), dtype);
-  }
-  return is_bool(dtype) ? old | value : old + value;
-}
-
-void check_index(const KernelLowering& low, kernel::Expr ok, kernel::Expr index,
-                 kernel::Expr length) {
-  low.b.check(ok,
-              fmt::format("index {{value}} is out of bounds for axis {} of size {{bound}}",
-                          low.node.attrs().integer("axis")),
-              index, length, check_place(low.node));
-}
-
-// Buffers: result, operand, value, indices.
-constexpr int kResult = 0;
-constexpr int kOperand = 1;
-constexpr int kValue = 2;
-constexpr int kIndices = 3;
-
-kernel::Expr checked_index(KernelLowering& low, kernel::Expr place, kernel::Expr length) {
-  kernel::Builder& b = low.b;
-  const kernel::Expr raw = b.cast(b.load(kIndices, place, b.i64(0)), DType::int64);
-  const kernel::Expr index = wrapped_index(raw, length);
-  check_index(low, in_bounds(index, length), raw, length);
-  return index;
-}
-
-/// Elements of one block of a kernel that may add in any order.
-constexpr std::int64_t kAtOnce = 2048;
-
-/// Lanes over all elements of an operand, kAtOnce to a block; `body` takes the number of the first
-/// element of the block and the counter.
-template <class Body>
-void over_elements(KernelLowering& low, Dim elements, const Body& body) {
-  kernel::Builder& b = low.b;
-  low.blocks = floor_div(elements + Dim(kAtOnce - 1), Dim(kAtOnce));
-  low.work = elements;
-  const kernel::Expr start = b.bounded(b.block() * kAtOnce);
-  const kernel::Expr count =
-      b.binary(kernel::Binary::min, b.i64(kAtOnce), low.value(elements) - start);
-  const kernel::Expr lane = b.begin_lanes(count);
-  body(start, lane);
-  b.end(lane);
-}
-
-/// In two kernels: a copy of the operand, then one addition for each value, all at once. `along`:
-/// there is an index for each value.
-void add_at_once(KernelLowering& low, bool along) {
-  kernel::Builder& b = low.b;
-  const Blocks blocks = blocks_of(low);
-  const kernel::Expr one = b.i64(1);
-  if (low.launch == 0) {
-    low.more = true;
-    over_elements(low, blocks.outer * blocks.length * blocks.inner,
-                  [&](kernel::Expr start, kernel::Expr) {
-                    b.store(kResult, start, one, b.load(kOperand, start, one));
-                  });
-    return;
-  }
-  over_elements(low, blocks.outer * blocks.places * blocks.inner,
-                [&](kernel::Expr start, kernel::Expr lane) {
-                  const kernel::Expr inner = low.value(blocks.inner);
-                  const kernel::Expr length = low.value(blocks.length);
-                  const kernel::Expr places = low.value(blocks.places);
-                  const kernel::Expr number = b.bounded(start + lane);
-                  const kernel::Expr row = number / inner;
-                  const kernel::Expr found =
-                      along ? b.load(kIndices, start, one) : b.gather(kIndices, row % places);
-                  const kernel::Expr raw = b.cast(found, DType::int64);
-                  const kernel::Expr index = wrapped_index(raw, length);
-                  const kernel::Expr ok = in_bounds(index, length);
-                  check_index(low, ok, raw, length);
-                  const kernel::Expr to = (row / places * length + index) * inner + number % inner;
-                  b.scatter_add(kResult, to, b.load(kValue, start, one), ok);
-                });
-}
-
-bool adds_at_once(const KernelLowering& low) {
-  return low.atomics && kernel::Builder::can_scatter_add(low.out[0].dtype);
-}
-
-/// Along the last axis: each block has some rows, copies them, and then writes one column of them
-/// after the other, in the order of the indices.
-void put_columns(KernelLowering& low, const Blocks& blocks, bool add) {
-  constexpr std::int64_t kRows = 64;
-  kernel::Builder& b = low.b;
-  low.blocks = floor_div(blocks.outer + Dim(kRows - 1), Dim(kRows));
-  low.work = blocks.outer * (blocks.length + blocks.places);
-
-  const kernel::Expr one = b.i64(1);
-  const kernel::Expr length = low.value(blocks.length);
-  const kernel::Expr places = low.value(blocks.places);
-  const kernel::Expr first = b.block() * kRows;
-  const kernel::Expr rows =
-      b.binary(kernel::Binary::min, low.value(blocks.outer) - first, b.i64(kRows));
-  const kernel::Expr begin = first * length;
-  const kernel::Expr copy = b.begin_lanes(rows * length);
-  b.store(kResult, begin, one, b.load(kOperand, begin, one));
-  b.end(copy);
-
-  const kernel::Expr place = b.begin_loop(places);
-  const kernel::Expr index = checked_index(low, place, length);
-  const kernel::Expr lane = b.begin_lanes(b.select(in_bounds(index, length), rows, b.i64(0)));
-  const kernel::Expr to = begin + index;
-  kernel::Expr value = b.load(kValue, first * places + place, places);
-  if (add) value = accumulated(b, b.load(kResult, to, length), value);
-  b.store(kResult, to, length, value);
-  b.end(lane);
-  b.end(place);
-}
-
-/// The rows of the operand are cut into chunks, one a block; each block copies its rows and then
-/// walks over all indices in order, writing those that fall into its rows. So the order of
-/// additions is that of the indices whatever runs the blocks.
-void put_kernel(KernelLowering& low, bool add) {
-  kernel::Builder& b = low.b;
-  if (add && adds_at_once(low)) return add_at_once(low, false);
-  const Blocks blocks = blocks_of(low);
-  if (blocks.inner.is(1)) return put_columns(low, blocks, add);
-  const Dim chunks = min(blocks.length, max(floor_div(Dim(64), max(blocks.outer, Dim(1))), Dim(1)));
-  const Dim rows = floor_div(blocks.length + chunks - Dim(1), max(chunks, Dim(1)));
-  low.blocks = blocks.outer * chunks;
-  low.work = blocks.outer * (blocks.length + blocks.places) * blocks.inner;
-
-  const kernel::Expr zero = b.i64(0);
-  const kernel::Expr one = b.i64(1);
-  const kernel::Expr length = low.value(blocks.length);
-  const kernel::Expr inner = low.value(blocks.inner);
-  const kernel::Expr places = low.value(blocks.places);
-  const kernel::Expr outer = b.block() / low.value(chunks);
-  const kernel::Expr first = (b.block() % low.value(chunks)) * low.value(rows);
-  const kernel::Expr last = b.binary(kernel::Binary::min, first + low.value(rows), length);
-
-  const kernel::Expr begin = (outer * length + first) * inner;
-  const kernel::Expr count = b.binary(kernel::Binary::max, (last - first) * inner, zero);
-  const kernel::Expr copy = b.begin_lanes(count);
-  b.store(kResult, begin, one, b.load(kOperand, begin, one));
-  b.end(copy);
-
-  const kernel::Expr place = b.begin_loop(places);
-  const kernel::Expr index = checked_index(low, place, length);
-  const kernel::Expr mine = (first <= index) & (index < last);
-  const kernel::Expr lane = b.begin_lanes(b.select(mine, inner, zero));
-  const kernel::Expr to = (outer * length + index) * inner;
-  kernel::Expr value = b.load(kValue, (outer * places + place) * inner, one);
-  if (add) value = accumulated(b, b.load(kResult, to, one), value);
-  b.store(kResult, to, one, value);
-  b.end(lane);
-  b.end(place);
-}
-
-void set_take_kernel(KernelLowering& low) { put_kernel(low, false); }
-void inc_take_kernel(KernelLowering& low) { put_kernel(low, true); }
-
-/// Each lane owns one column along the axis: it copies it, then adds at its indices in order.
-void along_kernel(KernelLowering& low) {
-  if (adds_at_once(low)) return add_at_once(low, true);
-  constexpr std::int64_t kColumns = 256;
-  kernel::Builder& b = low.b;
-  const Blocks blocks = blocks_of(low);
-  const Dim columns = blocks.outer * blocks.inner;
-  low.blocks = floor_div(columns + Dim(kColumns - 1), Dim(kColumns));
-  low.work = columns * (blocks.length + blocks.places);
-
-  const kernel::Expr length = low.value(blocks.length);
-  const kernel::Expr inner = low.value(blocks.inner);
-  const kernel::Expr places = low.value(blocks.places);
-  const kernel::Expr first = b.block() * kColumns;
-  const kernel::Expr count =
-      b.binary(kernel::Binary::min, low.value(columns) - first, b.i64(kColumns));
-  const kernel::Expr lane = b.begin_lanes(count);
-  const kernel::Expr outer = (first + lane) / inner;
-  const kernel::Expr rest = (first + lane) % inner;
-  const auto element = [&](kernel::Expr size, kernel::Expr k) {
-    return (outer * size + k) * inner + rest;
-  };
-  const kernel::Expr row = b.begin_loop(length);
-  b.scatter(kResult, element(length, row), b.gather(kOperand, element(length, row)));
-  b.end(row);
-  const kernel::Expr place = b.begin_loop(places);
-  const kernel::Expr raw = b.cast(b.gather(kIndices, element(places, place)), DType::int64);
-  const kernel::Expr index = wrapped_index(raw, length);
-  const kernel::Expr ok = in_bounds(index, length);
-  check_index(low, ok, raw, length);
-  const kernel::Expr to = element(length, index);
-  const kernel::Expr value = b.gather(kValue, element(places, place));
-  b.scatter(kResult, to, accumulated(b, b.gather(kResult, to, ok), value), ok);
-  b.end(place);
-  b.end(lane);
-}
 
 void check_value(Infer& infer) {
   infer.expect_inputs(3);
@@ -260,51 +58,119 @@ void infer_along(Infer& infer) {
   }
 }
 
-Variable take_back(const Node& node, const Variable& g) {
-  return take_entries(g, {static_cast<int>(node.attrs().integer("axis"))}, {node.inputs[2]}, 0,
-                      node.loc);
-}
+/// A node of an op of this file, its rules written once for both kinds of indices.
+struct Put {
+  const GradArgs& args;
+  bool along;
+  const Loc& loc;
+
+  explicit Put(const GradArgs& a)
+      : args(a), along(a.node.op->name.ends_with("_along_axis")), loc(a.node.loc) {}
+
+  int axis() const { return static_cast<int>(args.node.attrs().integer("axis")); }
+  const Variable& indices() const { return args.in(2); }
+
+  /// The entries of v where the values were written.
+  Variable read(const Variable& v) const {
+    if (!along) return take_entries(v, {axis()}, {indices()}, 0, loc);
+    return apply("take_along_axis", {v, indices()}, args.node.attrs(), loc);
+  }
+  Variable write(WriteMode mode, const Variable& x, const Variable& values) const {
+    return apply(op_name(mode, along), {x, values, indices()}, args.node.attrs(), loc);
+  }
+  /// The position of each value along the axis, in their shape.
+  Variable numbers() const { return iota_like(Operand(args.in(1), loc), axis()); }
+};
 
 /// Of values for one place only the last one is kept, and only that one has a gradient.
-Variable kept_gradient(const GradArgs& args) {
-  const Loc& loc = args.node.loc;
-  const int axis = static_cast<int>(args.node.attrs().integer("axis"));
-  const Variable& indices = args.in(2);
-  const Variable number = iota_like(Operand(indices, loc), 0);
-  const Size length[] = {sizes_of(args.in(0), loc)[axis]};
+Variable is_kept(const Put& put) {
+  const Loc& loc = put.loc;
+  const int axis = put.axis();
+  const Variable& x = put.args.in(0);
+  if (put.along) {
+    const Variable numbers = put.numbers();
+    const Variable nobody = broadcast_like(make_scalar(DType::int64, 0, loc), x, loc);
+    return eq(Operand(put.read(put.write(WriteMode::set, nobody, numbers)), loc), numbers);
+  }
+  const Variable number = iota_like(Operand(put.indices(), loc), 0);
+  const Size length[] = {sizes_of(x, loc)[axis]};
   const Variable nobody = broadcast_sizes(make_scalar(DType::int64, 0, loc), length, loc);
-  const Variable last = apply("set_take", {nobody, number, indices}, {{"axis", 0}}, loc);
-  const Variable kept = eq(take_entries(last, {0}, {indices}, 0, loc), number);
-  std::vector<int> order(static_cast<std::size_t>(args.in(1).ndim()), -1);
+  const Variable last = apply("set_take", {nobody, number, put.indices()}, {{"axis", 0}}, loc);
+  std::vector<int> order(static_cast<std::size_t>(x.ndim()), -1);
   order[axis] = 0;
-  const Variable g = take_back(args.node, args.g());
-  return where(dimshuffle(kept, order, loc), g, scalar_like(g, 0, loc));
+  return dimshuffle(eq(Operand(take_entries(last, {0}, {put.indices()}, 0, loc), loc), number),
+                    order, loc);
 }
 
-std::vector<Variable> set_take_grad(const GradArgs& args) {
-  const Loc& loc = args.node.loc;
-  return {apply("set_take", {args.g(), zeros_like(args.in(1), loc), args.in(2)}, args.node.attrs(),
-                loc),
-          kept_gradient(args),
+std::vector<Variable> set_grad(const GradArgs& args) {
+  const Put put(args);
+  const Variable g = put.read(args.g());
+  return {put.write(WriteMode::set, args.g(), zeros_like(args.in(1), put.loc)),
+          where(Operand(is_kept(put), put.loc), g, scalar_like(g, 0, put.loc)),
           {}};
 }
 
-std::vector<Variable> inc_take_grad(const GradArgs& args) {
-  return {args.g(), take_back(args.node, args.g()), {}};
+std::vector<Variable> inc_grad(const GradArgs& args) {
+  return {args.g(), Put(args).read(args.g()), {}};
 }
 
-std::vector<Variable> along_grad(const GradArgs& args) {
-  return {args.g(),
-          apply("take_along_axis", {args.g(), args.in(2)}, args.node.attrs(), args.node.loc),
+/// The product of all other factors of a place, for each factor: what is left of the product
+/// without zeros, unless another factor is 0.
+std::vector<Variable> mul_grad(const GradArgs& args) {
+  const Put put(args);
+  const Loc& loc = put.loc;
+  const Variable one = scalar_like(args.in(0), 1, loc);
+  const auto is_zero = [&](const Variable& v) {
+    return eq(Operand(v, loc), scalar_like(v, 0, loc));
+  };
+  const auto without_zeros = [&](const Variable& v) {
+    return where(Operand(is_zero(v), loc), one, v);
+  };
+  const Variable x = without_zeros(args.in(0));
+  const Variable values = without_zeros(args.in(1));
+  const Variable product = put.write(WriteMode::mul, x, values);
+  const Variable zeros = put.write(WriteMode::add, cast_to(is_zero(args.in(0)), DType::int64, loc),
+                                   cast_to(is_zero(args.in(1)), DType::int64, loc));
+  const auto rest = [&](const Variable& factor, const Variable& safe, const Variable& all,
+                        const Variable& count, const Variable& g) {
+    const Variable own = cast_to(is_zero(factor), DType::int64, loc);
+    const Variable alone = eq(Operand(count, loc), own);
+    const Variable others = mul(Operand(g, loc), true_divide(Operand(all, loc), safe));
+    return where(Operand(alone, loc), others, scalar_like(g, 0, loc));
+  };
+  return {rest(args.in(0), x, product, zeros, args.g()),
+          rest(args.in(1), values, put.read(product), put.read(zeros), put.read(args.g())),
           {}};
 }
 
-std::vector<Array> put_reference(const Node& node, std::span<const Array> inputs) {
+/// To every factor that is the result, as for `max` and `min`.
+std::vector<Variable> extreme_grad(const GradArgs& args) {
+  const Put put(args);
+  const Loc& loc = put.loc;
+  const auto chosen = [&](const Variable& v, const Variable& result, const Variable& g) {
+    return where(Operand(eq(Operand(v, loc), result), loc), g, scalar_like(g, 0, loc));
+  };
+  const Variable result = args.out();
+  return {chosen(args.in(0), result, args.g()),
+          chosen(args.in(1), put.read(result), put.read(args.g())),
+          {}};
+}
+
+template <class T>
+T combined(WriteMode mode, T old, T value) {
+  if (mode == WriteMode::set) return value;
+  if (mode == WriteMode::add) return static_cast<T>(old + value);
+  if (mode == WriteMode::mul) return static_cast<T>(old * value);
+  // NaN wins.
+  if (old != old) return old;
+  return (mode == WriteMode::max ? value <= old : value >= old) ? old : value;
+}
+
+std::vector<Array> put_reference(const Node& node, std::span<const Array> inputs, WriteMode mode,
+                                 bool along) {
   const auto axis = static_cast<std::size_t>(node.attrs().integer("axis"));
   const Shape& shape = inputs[0].shape();
   const Shape& places = inputs[1].shape();
-  const bool along = node.op->name == "inc_along_axis";
-  const bool add = node.op->name != "set_take";
   const std::vector<std::int64_t> indices = reference::values<std::int64_t>(inputs[2]);
   return {reference::with_class(inputs[0].dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -316,7 +182,7 @@ std::vector<Array> put_reference(const Node& node, std::span<const Array> inputs
       const std::int64_t index = indices[along ? number : static_cast<std::size_t>(to[axis])];
       to[axis] = reference::checked_index(node.op->name, index, shape[axis]);
       auto&& target = result[static_cast<std::size_t>(reference::flat_index(shape, to))];
-      target = add ? static_cast<T>(target + value) : value;
+      target = combined<T>(mode, target, value);
       position.next();
       ++number;
     }
@@ -324,75 +190,6 @@ std::vector<Array> put_reference(const Node& node, std::span<const Array> inputs
     std::copy(result.begin(), result.end(), out.mutable_data<T>());
     return out.astype(inputs[0].dtype());
   })};
-}
-
-// flat_index: several indices into adjacent axes as one into their product.
-
-void infer_flat_index(Infer& infer) {
-  const int count = static_cast<int>(infer.attrs().integers("sizes").size());
-  if (infer.inputs() < count || count == 0) infer.fail("one array of indices a size is expected");
-  std::vector<Dim> shape;
-  for (int input = 0; input < count; ++input) {
-    const std::vector<Dim>& own = infer.shape(input);
-    if (own.size() > shape.size()) shape.insert(shape.begin(), own.size() - shape.size(), Dim(1));
-    for (std::size_t k = 0; k < own.size(); ++k) {
-      Dim& size = shape[shape.size() - own.size() + k];
-      if (own[k].is(1)) continue;
-      size = size.is(1) ? own[k]
-                        : infer.equal(size, own[k], "arrays of indices differ in size",
-                                      SizeRule::broadcast);
-    }
-  }
-  infer.out(DType::int64, std::move(shape));
-}
-
-kernel::Expr flat_index_element(Lowering& low, std::span<const Position> at) {
-  kernel::Builder& b = low.b;
-  const std::vector<std::int64_t>& sizes = low.node.attrs().integers("sizes");
-  int symbol = static_cast<int>(sizes.size());
-  kernel::Expr flat;
-  for (std::size_t k = 0; k < sizes.size(); ++k) {
-    const std::vector<Dim>& own = low.in[k].shape;
-    std::vector<Position> place(own.size());
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      if (!own[i].is(1)) place[i] = at[at.size() - own.size() + i];
-    }
-    const kernel::Expr size = sizes[k] == kSymbolSize ? low.read(symbol++, {}) : b.i64(sizes[k]);
-    const kernel::Expr raw = b.cast(low.read(static_cast<int>(k), std::move(place)), DType::int64);
-    const kernel::Expr index = wrapped_index(raw, size);
-    const kernel::Expr ok = in_bounds(index, size);
-    b.check(ok, "index {value} is out of bounds for an axis of size {bound}", raw, size,
-            check_place(low.node));
-    const kernel::Expr safe = b.select(ok, index, b.i64(0));
-    flat = flat ? flat * size + safe : safe;
-  }
-  return flat;
-}
-
-std::vector<Array> flat_index_reference(const Node& node, std::span<const Array> inputs) {
-  const std::size_t count = node.attrs().integers("sizes").size();
-  const Shape sizes = size_numbers(node.attrs(), inputs.subspan(count));
-  Shape shape;
-  for (const Array& index : inputs.first(count)) {
-    Shape wide;
-    const std::size_t rank = std::max(shape.size(), index.ndim());
-    for (std::size_t k = 0; k < rank; ++k) {
-      const std::int64_t a = k + shape.size() < rank ? 1 : shape[k + shape.size() - rank];
-      const std::int64_t c = k + index.ndim() < rank ? 1 : index.shape()[k + index.ndim() - rank];
-      wide.push_back(a == 1 ? c : a);
-    }
-    shape = wide;
-  }
-  Array result = Array::zeros(shape, DType::int64);
-  std::int64_t* flat = result.mutable_data<std::int64_t>();
-  for (std::size_t k = 0; k < count; ++k) {
-    const std::vector<std::int64_t> index =
-        reference::values<std::int64_t>(inputs[k].broadcast_to(shape));
-    for (std::size_t i = 0; i < index.size(); ++i) {
-      flat[i] = flat[i] * sizes[k] + reference::checked_index(node.op->name, index[i], sizes[k]);
-    }
-  }
-  return {result};
 }
 
 Variable reshape_like(const Variable& x, const Variable& like, const Loc& loc) {
@@ -411,10 +208,50 @@ Variable joined_index(const Node& take, const Variable& x, int first, const Loc&
   return apply("flat_index", std::move(inputs), {{"sizes", list.numbers}}, loc);
 }
 
+template <WriteMode kMode>
+OpDef put_op(std::string doc, std::vector<Variable> (*grad)(const GradArgs&)) {
+  return {.name = std::string(op_name(kMode, false)),
+          .doc = "The operand with entries along an axis " + doc,
+          .form = OpForm::loops,
+          .infer = infer_put,
+          .kernel = [](KernelLowering& low) { put_kernel(low, kMode, false); },
+          .grad = grad,
+          .reference =
+              [](const Node& node, std::span<const Array> inputs) {
+                return put_reference(node, inputs, kMode, false);
+              },
+          .examples = {{{{5, 3}, {4, 3}, {4}}, {{-3, 3}, {-3, 3}, {0, 4}}, {{"axis", 0}}},
+                       {{{2, 3}, {2, 4}, {4}}, {{-3, 3}, {-3, 3}, {0, 2}}, {{"axis", 1}}}}};
+}
+
+template <WriteMode kMode>
+OpDef along_op(std::string doc, std::vector<Variable> (*grad)(const GradArgs&)) {
+  return {
+      .name = std::string(op_name(kMode, true)),
+      .doc = "The operand with the entries along an axis that an index for each value names " + doc,
+      .form = OpForm::loops,
+      .infer = infer_along,
+      .kernel = [](KernelLowering& low) { put_kernel(low, kMode, true); },
+      .grad = grad,
+      .reference =
+          [](const Node& node, std::span<const Array> inputs) {
+            return put_reference(node, inputs, kMode, true);
+          },
+      .examples = {{{{4, 3}, {2, 3}, {2, 3}}, {{-3, 3}, {-3, 3}, {0, 3}}, {{"axis", 0}}},
+                   {{{4, 3}, {4, 5}, {4, 5}}, {{-3, 3}, {-3, 3}, {0, 2}}, {{"axis", 1}}}}};
+}
+
+template <WriteMode kMode>
+void add_both(OpRegistry& registry, const std::string& doc,
+              std::vector<Variable> (*grad)(const GradArgs&)) {
+  registry.add(put_op<kMode>(doc, grad));
+  registry.add(along_op<kMode>(doc, grad));
+}
+
 }  // namespace
 
-Variable write_entries(const Node& take, const Variable& operand, const Variable& value, bool add,
-                       const Loc& loc) {
+Variable write_entries(const Node& take, const Variable& operand, const Variable& value,
+                       WriteMode mode, const Loc& loc) {
   const std::vector<std::int64_t>& axes = take.attrs().integers("axes");
   const int count = static_cast<int>(axes.size());
   // Indexed axes that are apart go to the front, where the result has them, too.
@@ -435,50 +272,22 @@ Variable write_entries(const Node& take, const Variable& operand, const Variable
   const Variable flat_operand = merge_axes(x, first, count, loc);
   const Variable flat_index = merge_axes(index, 0, index.ndim(), loc);
   const Variable flat_value = merge_axes(value, first, index.ndim(), loc);
-  Variable result = apply(add ? "inc_take" : "set_take", {flat_operand, flat_value, flat_index},
+  Variable result = apply(op_name(mode, false), {flat_operand, flat_value, flat_index},
                           {{"axis", std::int64_t{first}}}, loc);
   result = reshape_like(result, x, loc);
   return back.empty() ? result : dimshuffle(result, back, loc);
 }
 
 void register_put_ops(OpRegistry& registry) {
-  const std::vector<Example> rows{
-      {{{5, 3}, {4, 3}, {4}}, {{-3, 3}, {-3, 3}, {0, 4}}, {{"axis", 0}}},
-      {{{2, 3}, {2, 4}, {4}}, {{-3, 3}, {-3, 3}, {0, 2}}, {{"axis", 1}}}};
-  registry.add({.name = "set_take",
-                .doc = "The operand with entries along an axis replaced; the last one wins.",
-                .form = OpForm::loops,
-                .infer = infer_put,
-                .kernel = set_take_kernel,
-                .grad = set_take_grad,
-                .reference = put_reference,
-                .examples = rows});
-  registry.add({.name = "inc_take",
-                .doc = "The operand with values added to entries along an axis.",
-                .form = OpForm::loops,
-                .infer = infer_put,
-                .kernel = inc_take_kernel,
-                .grad = inc_take_grad,
-                .reference = put_reference,
-                .examples = rows});
-  registry.add(
-      {.name = "inc_along_axis",
-       .doc = "The operand with each value added to the entry along an axis that its index names.",
-       .form = OpForm::loops,
-       .infer = infer_along,
-       .kernel = along_kernel,
-       .grad = along_grad,
-       .reference = put_reference,
-       .examples = {{{{4, 3}, {2, 3}, {2, 3}}, {{-3, 3}, {-3, 3}, {0, 3}}, {{"axis", 0}}},
-                    {{{4, 3}, {4, 5}, {4, 5}}, {{-3, 3}, {-3, 3}, {0, 2}}, {{"axis", 1}}}}});
-  registry.add(
-      {.name = "flat_index",
-       .doc = "Indices into several axes as one into their product.",
-       .form = OpForm::loops,
-       .infer = infer_flat_index,
-       .element = flat_index_element,
-       .reference = flat_index_reference,
-       .examples = {{{{4}, {4}}, {{0, 2}, {0, 3}}, {{"sizes", std::vector<std::int64_t>{3, 4}}}}}});
+  add_both<WriteMode::set>(registry, "replaced by values; the last one wins.", set_grad);
+  add_both<WriteMode::add>(registry, "increased by values.", inc_grad);
+  add_both<WriteMode::mul>(registry, "multiplied by values.", mul_grad);
+  add_both<WriteMode::max>(registry, "or a value, whichever is largest; NaN if either is.",
+                           extreme_grad);
+  add_both<WriteMode::min>(registry, "or a value, whichever is smallest; NaN if either is.",
+                           extreme_grad);
+  register_flat_index_ops(registry);
+  register_masked_ops(registry);
 }
 
 }  // namespace croton

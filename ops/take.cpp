@@ -140,7 +140,7 @@ kernel::Expr take_element(Lowering& low, std::span<const Position> at) {
 std::vector<Variable> take_grad(const GradArgs& args) {
   std::vector<Variable> result(args.node.inputs.size());
   const Variable nothing = zeros_like(args.in(0), args.node.loc);
-  result[0] = write_entries(args.node, nothing, args.g(), true, args.node.loc);
+  result[0] = write_entries(args.node, nothing, args.g(), WriteMode::add, args.node.loc);
   return result;
 }
 
@@ -251,20 +251,20 @@ std::vector<Array> along_reference(const Node& node, std::span<const Array> inpu
   })};
 }
 
+}  // namespace
+
 Variable index_variable(std::string_view op, const Operand& operand) {
   Variable indices = operand.variable();
   if (!is_integer(indices.dtype())) {
     graph_error(
         op,
         fmt::format("indices must be integers: got {}{}", name_of(indices.dtype()),
-                    is_bool(indices.dtype()) ? "; masks are not supported, use where(mask, a, b)"
+                    is_bool(indices.dtype()) ? "; for a mask use x(mask), or where(mask, a, b)"
                                              : "; cast them"),
         operand.loc());
   }
   return indices;
 }
-
-}  // namespace
 
 Variable take_entries(const Variable& x, const std::vector<int>& axes,
                       std::vector<Variable> indices, int below, const Loc& loc) {
@@ -272,13 +272,6 @@ Variable take_entries(const Variable& x, const std::vector<int>& axes,
   Attrs attrs{{"axes", std::vector<std::int64_t>(axes.begin(), axes.end())}};
   if (below > 0) attrs.set("below", std::int64_t{below});
   return apply("take", std::move(indices), std::move(attrs), loc);
-}
-
-Variable take(const Operand& operand, const Operand& indices, int axis) {
-  const Variable x = operand.variable();
-  const Loc loc = operand.loc().named("take");
-  return take_entries(x, {checked_axis("take", axis, x.ndim(), loc)},
-                      {index_variable("take", indices)}, 0, loc);
 }
 
 Variable take_along_axis(const Operand& operand, const Operand& indices, int axis) {

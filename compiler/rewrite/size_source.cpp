@@ -11,9 +11,11 @@ namespace {
 /// Ops whose result has the shape of their first operand.
 bool keeps_shape(const std::string& op) {
   static constexpr std::string_view kOps[] = {
-      "transfer",  "specify_shape",   "softmax",  "log_softmax", "standardize",
-      "set_slice", "inc_slice",       "set_take", "inc_take",    "inc_along_axis",
-      "delay",     "custom_gradient", "remat",    "prod_others"};
+      "transfer",      "specify_shape",   "softmax",        "log_softmax",    "standardize",
+      "set_slice",     "inc_slice",       "set_take",       "inc_take",       "inc_along_axis",
+      "delay",         "custom_gradient", "remat",          "prod_others",    "mul_take",
+      "max_take",      "min_take",        "set_along_axis", "mul_along_axis", "max_along_axis",
+      "min_along_axis"};
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 

@@ -21,12 +21,13 @@ constexpr DType kDTypes[] = {DType::float32, DType::float64, DType::int32,   DTy
 
 /// The inputs of ops that are indices or counts, from this one on; others take every dtype.
 int first_index(const std::string& op) {
-  static const std::map<std::string, int> table{
-      {"take", 1},       {"take_along_axis", 1}, {"set_take", 2},       {"inc_take", 2},
-      {"flat_index", 0}, {"inc_along_axis", 2},  {"philox_uniform", 0}, {"philox_normal", 0},
-      {"pick", 1},       {"pick_grad", 1}};
+  static const std::map<std::string, int> table{{"take", 1},          {"take_along_axis", 1},
+                                                {"flat_index", 0},    {"philox_uniform", 0},
+                                                {"philox_normal", 0}, {"pick", 1},
+                                                {"pick_grad", 1}};
   const auto it = table.find(op);
-  return it == table.end() ? 99 : it->second;
+  if (it != table.end()) return it->second;
+  return op.ends_with("_take") || op.ends_with("_along_axis") ? 2 : 99;
 }
 
 /// One example of an op in a dtype and layout; nothing where the op does not take the dtype. With

@@ -239,6 +239,17 @@ CROTON_API Variable fill_diagonal(const Operand& x, const Operand& value);
 CROTON_API Variable fill_diagonal_offset(const Operand& x, const Operand& value,
                                          std::int64_t offset);
 
+// Functions given by samples; floats.
+/// The integral over an axis by trapezoids between samples at the places x (a vector, or of y's
+/// shape), or `dx` apart.
+CROTON_API Variable trapezoid(const Operand& y, const std::optional<Variable>& x = {},
+                              double dx = 1, int axis = -1);
+/// Values at x between `values` at increasing `places`, on straight lines; beyond them `left` and
+/// `right`, else the first and the last value.
+CROTON_API Variable interp(const Operand& x, const Operand& places, const Operand& values,
+                           const std::optional<Variable>& left = {},
+                           const std::optional<Variable>& right = {});
+
 // Placement.
 /// x on another context; x itself when it was made for that one.
 CROTON_API Variable transfer(const Operand& x, std::string_view context);
