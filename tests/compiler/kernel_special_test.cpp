@@ -2,7 +2,6 @@
 // (tests/data/make_math_fixtures.py).
 #include <catch2/catch.hpp>
 #include <fstream>
-#include <iostream>
 #include <map>
 #include <numbers>
 #include <sstream>
@@ -144,15 +143,5 @@ TEST_CASE("each special function keeps its bound", "[kernel][math]") {
   for_each_function([](const MathBound& bound, int, const Worst& single, const Worst& wide) {
     check_worst(bound, single, bound.float32_ulp);
     check_worst(bound, wide, bound.float64_ulp);
-  });
-}
-
-TEST_CASE("errors of the special functions", "[.][measure]") {
-  for_each_function([](const MathBound& bound, int order, const Worst& single, const Worst& wide) {
-    std::cout << bound.name;
-    if (order > 0) std::cout << " " << order;
-    std::cout << ": float32 " << single.error << " at " << single.row.x << " " << single.row.y
-              << " " << single.row.z << ", float64 " << wide.error << " at " << wide.row.x << " "
-              << wide.row.y << " " << wide.row.z << "\n";
   });
 }

@@ -6,7 +6,7 @@ A block is a line "@ name" and then lines of operands and the result. Every seco
 in float32. The committed file has 60 points an interval. To measure the bounds in
 compiler/kernel/math_bounds.cpp write some thousands into another folder and run
 
-    CROTON_TEST_DATA=FOLDER test_compiler "[measure]"
+    CROTON_TEST_DATA=FOLDER test_compiler -s "each special function*"
 """
 
 import math

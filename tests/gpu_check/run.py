@@ -147,8 +147,7 @@ def run_cases(check, step, program, names, seconds, flags, more=None):
 
 
 def op_tests(check):
-    # Cases that compare with the CPU run by name only.
-    names = case_names(check, "test_ops") + case_names(check, "test_ops", "[on_device]")
+    names = case_names(check, "test_ops")
     if check.options.rehearse:
         names = [name for name in names if name == REHEARSED_OPS]
     # The longest first.
@@ -163,7 +162,7 @@ def gpu_tests(check):
     if not kept.is_dir():
         check.keep("tests on two names", "test_cuda", "failed", 0, f"{kept} is missing")
         return
-    filters = "[values]" if check.options.rehearse else "[values],[products],[programs]~[host]"
+    filters = "[values]" if check.options.rehearse else "[values]~[host],[products]~[host],[programs]~[host]"
     names = case_names(check, "test_cuda", filters)
     run_cases(check, "tests on two names", "test_cuda", names, 90, TWO_NAMES,
               {"CROTON_TEST_HOST_VALUES": str(kept)})

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "croton/context.h"
 #include "croton/function.h"
 #include "tests/ops/graph_values.h"
 
@@ -45,7 +46,8 @@ struct Trial {
 
 /// The compiled values. Where compiling or running fails, says of which trial, and gives nothing
 /// for it.
-inline std::vector<Array> run_together(std::span<const Trial> trials) {
+inline std::vector<Array> run_together(std::span<const Trial> trials,
+                                       const Config& config = current_config()) {
   std::vector<Variable> inputs;
   std::vector<Array> arguments;
   std::vector<Variable> outputs;
@@ -60,7 +62,8 @@ inline std::vector<Array> run_together(std::span<const Trial> trials) {
   }
   try {
     const Outputs results =
-        function(inputs, outputs, {.on_unused = OnUnused::ignore}).call(arguments);
+        function(inputs, outputs, {.on_unused = OnUnused::ignore, .config = config})
+            .call(arguments);
     return {results.begin(), results.end()};
   } catch (const Error& error) {
     if (trials.size() == 1) {
@@ -70,17 +73,19 @@ inline std::vector<Array> run_together(std::span<const Trial> trials) {
     }
   }
   std::vector<Array> results;
-  for (const Trial& trial : trials) results.push_back(run_together({&trial, 1})[0]);
+  for (const Trial& trial : trials) results.push_back(run_together({&trial, 1}, config)[0]);
   return results;
 }
 
 /// Runs the trials, at most 64 at once, and hands each with its result to `check`.
 template <class F>
-void for_each_result(const std::vector<Trial>& trials, F&& check) {
+void for_each_result(const std::vector<Trial>& trials, F&& check,
+                     const Config& config = current_config()) {
   constexpr std::size_t kTogether = 64;
   for (std::size_t first = 0; first < trials.size(); first += kTogether) {
     const std::size_t count = std::min(kTogether, trials.size() - first);
-    const std::vector<Array> results = run_together(std::span(trials).subspan(first, count));
+    const std::vector<Array> results =
+        run_together(std::span(trials).subspan(first, count), config);
     for (std::size_t i = 0; i < count; ++i) {
       if (results[i].has_value()) check(trials[first + i], results[i]);
     }
