@@ -9,6 +9,7 @@
 namespace croton {
 namespace {
 
+constinit std::mutex of_blas, of_log;
 std::atomic<bool> started{false};
 std::atomic<bool> lost{false};
 
@@ -54,8 +55,12 @@ class ForkRegistry {
     for (ForkAware* first : r.first_) {
       for (ForkAware* w = first; w != nullptr; w = w->next_) w->before_fork();
     }
+    of_blas.lock();
+    of_log.lock();
   }
   void after(bool child) {
+    of_log.unlock();
+    of_blas.unlock();
     for (auto first = first_.rbegin(); first != first_.rend(); ++first) {
       for (ForkAware* w = *first; w != nullptr; w = w->next_) w->after_fork(child);
     }
@@ -80,6 +85,9 @@ ForkAware::~ForkAware() { ForkRegistry::get().remove(this); }
 
 NoFork::NoFork() { ForkRegistry::get().lock(); }
 NoFork::~NoFork() { ForkRegistry::get().unlock(); }
+
+std::mutex& blas_mutex() noexcept { return of_blas; }
+std::mutex& log_mutex() noexcept { return of_log; }
 
 void note_threads() noexcept { started.store(true, std::memory_order_relaxed); }
 bool lost_threads() noexcept { return lost.load(std::memory_order_relaxed); }

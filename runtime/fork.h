@@ -1,12 +1,14 @@
 // Making fork safe: whoever holds locks or threads hears of forks.
 #pragma once
 
+#include <mutex>
+
 namespace croton {
 
 /// The order in which locks are taken: one of a later level may be taken while one of an earlier
 /// level is held, never the other way round, and never two of one level.
-enum class ForkLevel { executable, runtime, kernel_cache, context, device, pool, library, log };
-inline constexpr int kForkLevels = 8;
+enum class ForkLevel { executable, runtime, kernel_cache, context, device, pool };
+inline constexpr int kForkLevels = 6;
 
 /// Registers itself while it lives. Before a fork all are called, level by level, so that no other
 /// thread holds their locks; after it, in parent and child, in the opposite order.
@@ -28,6 +30,13 @@ class ForkAware {
   ForkAware* previous_ = nullptr;
   ForkAware* next_ = nullptr;
 };
+
+/// Of libraries without locks of their own: a fork waits until nobody holds them. They are there
+/// from the start, because making a ForkAware may wait for a fork, which waits for whoever needs
+/// one. OpenBLAS keeps work areas for one team of threads; of the log, the line that is being
+/// written.
+std::mutex& blas_mutex() noexcept;
+std::mutex& log_mutex() noexcept;
 
 /// No fork happens while it lives. To be taken before any lock that is held while a ForkAware is
 /// made.

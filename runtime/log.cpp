@@ -10,25 +10,6 @@
 namespace croton {
 namespace {
 
-/// Of the sink, which has none of its own: a fork waits for the line that is being written.
-class LogMutex final : private ForkAware {
- public:
-  LogMutex() : ForkAware(ForkLevel::log) {}
-  void lock() { mutex_.lock(); }
-  void unlock() { mutex_.unlock(); }
-
- private:
-  void before_fork() noexcept override { mutex_.lock(); }
-  void after_fork(bool) noexcept override { mutex_.unlock(); }
-
-  std::mutex mutex_;
-};
-
-LogMutex& log_mutex() {
-  static LogMutex* const mutex = new LogMutex;
-  return *mutex;
-}
-
 spdlog::logger& logger() {
   // Never destroyed: threads may log until the process ends. Not registered with spdlog, whose
   // default logger belongs to the program.

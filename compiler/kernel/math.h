@@ -71,7 +71,8 @@ struct PhiloxWords {
 PhiloxWords philox(Expr key, Expr stream, Expr counter);
 
 /// The greatest error in units in the last place, subnormal results included. It holds for every
-/// argument, but that sin, cos, tan, j0 and j1 give NaN beyond 2^50.
+/// argument, but that sin, cos, tan, j0 and j1 give NaN beyond 2^50; of betainc for a and b up to
+/// 1000, and of polygamma for the orders 1 to 3.
 struct MathBound {
   /// Of what units are: of the value; or, where results near 0 are differences of larger numbers,
   /// of something larger, should the value be smaller.

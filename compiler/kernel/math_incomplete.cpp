@@ -82,7 +82,8 @@ Weight weight_of(const Work& w, Expr a, Expr x) {
   const Expr tall = w.number(kStirlingFrom) <= next;
   const Double gamma = log2_gamma(w, w.at_least(next, w.number(kStirlingFrom)));
   const Expr large = exp2_wide(w, gamma.high, gamma.low);
-  const Expr inverse = one / b.select(tall, large, small_gamma(w, w.at_most(next, w.number(13))));
+  const Expr inverse =
+      one / b.select(tall, large, small_gamma(w, w.at_most(next, w.number(kStirlingFrom))));
   const Expr bounded = w.at_least(power.high, w.number(-1100));
   const Expr small = exp2_wide(w, bounded, low, inverse);
   // Large a: exp(-a eta^2/2) / (sqrt(2 pi a) exp(rest)).

@@ -11,6 +11,7 @@ stands the error that the cut leaves, relative to the least value of the functio
 in bits, and the condition of the sum: the greatest sum of sizes of terms over the value.
 """
 import mpmath as mp
+from coefficients import print_constant
 
 mp.mp.dps = 60
 NODES = 64
@@ -273,14 +274,6 @@ HEADER = '''// Made by special_coefficients.py; do not edit.
 
 namespace croton::kernel {
 '''
-
-
-def print_constant(name, meaning, value):
-    parts = []
-    for _ in range(3):
-        parts.append(float(value))
-        value -= mp.mpf(parts[-1])
-    print(f"// {meaning}\ninline constexpr double k{name}[] = {{{', '.join(map(repr, parts))}}};\n")
 
 
 def main():

@@ -26,8 +26,18 @@ Dim unary(const std::string& op, Dim x) {
   return {};
 }
 
-Dim binary(const std::string& op, Dim a, Dim b) {
-  if (op == "add") return a + b;
+/// Whether every value of `from` is one of `to`.
+bool keeps_values(DType from, DType to) {
+  if (is_bool(from) || from == to) return true;
+  if (is_bool(to)) return false;  // only the truth would stay
+  if (is_unsigned(to) && !is_unsigned(from)) return false;
+  if (is_unsigned(from) && !is_unsigned(to)) return size_of(from) < size_of(to);
+  return size_of(from) <= size_of(to);
+}
+
+/// `dtype` is that of the operands.
+Dim binary(const std::string& op, DType dtype, Dim a, Dim b) {
+  if (op == "add") return is_bool(dtype) ? max(a, b) : a + b;
   if (op == "sub") return a - b;
   if (op == "mul") return a * b;
   if (op == "floor_divide") return floor_div(a, b);
@@ -126,8 +136,7 @@ Dim Shapes::element_of_arithmetic(const Variable& v, std::int64_t k) {
   if (node.op->fold) return element_of_fold(v);
   if (node.op->form != OpForm::scalar) return {};
   if (op == "cast") {
-    // Of bool only the truth would stay.
-    return is_bool(v.dtype()) && !is_bool(node.inputs[0].dtype()) ? Dim() : operand(0);
+    return keeps_values(node.inputs[0].dtype(), v.dtype()) ? operand(0) : Dim();
   }
   if (node.inputs.size() == 1) {
     const Dim x = operand(0);
@@ -136,7 +145,7 @@ Dim Shapes::element_of_arithmetic(const Variable& v, std::int64_t k) {
   if (node.inputs.size() == 2) {
     const Dim a = operand(0);
     const Dim b = operand(1);
-    return a.is_unknown() || b.is_unknown() ? Dim() : binary(op, a, b);
+    return a.is_unknown() || b.is_unknown() ? Dim() : binary(op, node.inputs[0].dtype(), a, b);
   }
   if (op == "where") {
     const Dim condition = operand(0);

@@ -10,15 +10,7 @@
 #include "ops/evaluate.h"
 
 namespace croton {
-namespace {
 
-struct Tolerance {
-  double relative;
-  double of_largest;  ///< of the largest finite element, for sums in which things cancel
-  double absolute = 0;
-};
-
-/// Distance between 1 and the next number.
 double spacing(DType dtype) {
   switch (dtype) {
     case DType::float16:
@@ -31,6 +23,14 @@ double spacing(DType dtype) {
       return 0x1p-52;
   }
 }
+
+namespace {
+
+struct Tolerance {
+  double relative;
+  double of_largest;  ///< of the largest finite element, for sums in which things cancel
+  double absolute = 0;
+};
 
 Tolerance tolerance_of(Precision precision, DType dtype) {
   const double step = spacing(dtype);

@@ -9,6 +9,9 @@
 
 namespace croton {
 
+/// Distance between 1 and the next number of a float dtype; of others, that of float64.
+double spacing(DType dtype);
+
 /// What passes and rules did, in order.
 struct RewriteTrace {
   struct Application {

@@ -13,25 +13,6 @@
 namespace croton::cpu {
 namespace {
 
-/// OpenBLAS keeps work areas for one team of threads. A fork waits for the product that uses them.
-class BlasMutex final : private ForkAware {
- public:
-  BlasMutex() : ForkAware(ForkLevel::library) {}
-  void lock() { mutex_.lock(); }
-  void unlock() { mutex_.unlock(); }
-
- private:
-  void before_fork() noexcept override { mutex_.lock(); }
-  void after_fork(bool) noexcept override { mutex_.unlock(); }
-
-  std::mutex mutex_;
-};
-
-BlasMutex& blas_mutex() {
-  static BlasMutex* const mutex = new BlasMutex;
-  return *mutex;
-}
-
 class BlasGemm final : public PreparedCall {
  public:
   explicit BlasGemm(const GemmProblem& problem) : p_(problem) {}

@@ -30,6 +30,7 @@ struct LtHeuristic {
 
 // cublasStatus_t.
 inline constexpr int kLtSuccess = 0;
+inline constexpr int kLtNotSupported = 15;
 inline constexpr int kLtAllocationFailed = 3;
 
 /// cublasComputeType_t.

@@ -94,13 +94,6 @@ class BlasGemm final : public PreparedCall {
     if (rest.bias || rest.relu) finish_ = finish_gemm(device, rest);
   }
 
-  ~BlasGemm() override {
-    for (const LtLayout layout : {a_, b_, c_}) {
-      if (layout != nullptr) cublaslt()->layout_destroy(layout);
-    }
-    if (description_ != nullptr) cublaslt()->description_destroy(description_);
-  }
-
   std::size_t workspace() const override { return best_.workspace; }
   std::int64_t work() const override { return p_.flop() / 100; }
 
@@ -141,8 +134,9 @@ class BlasGemm final : public PreparedCall {
     const void* beta = is_wide ? static_cast<const void*>(&wide[1]) : &narrow[1];
     const LtAlgorithm algorithm = algorithm_for({a, b, c, out, bias, workspace});
     check_status(*gpu_,
-                 cublaslt()->matmul(blas_->handle, description_, alpha, b, b_, a, a_, beta, c, c_,
-                                    out, c_, &algorithm, workspace, best_.workspace, place.stream),
+                 cublaslt()->matmul(blas_->handle, handles_.description, alpha, b, handles_.b, a,
+                                    handles_.a, beta, c, handles_.c, out, handles_.c, &algorithm,
+                                    workspace, best_.workspace, place.stream),
                  "failed");
   }
 
@@ -165,10 +159,11 @@ class BlasGemm final : public PreparedCall {
                                   ? LtCompute::float32_tf32
                                   : LtCompute::float32;
     const auto check = [&](int status) { check_status(*gpu_, status, "takes no such product"); };
-    check(lt.description_create(&description_, static_cast<int>(compute),
+    check(lt.description_create(&handles_.description, static_cast<int>(compute),
                                 static_cast<int>(is_wide ? LtType::float64 : LtType::float32)));
     const auto set = [&](LtDescriptionAttribute attribute, int value) {
-      check(lt.description_set(description_, static_cast<int>(attribute), &value, sizeof value));
+      check(lt.description_set(handles_.description, static_cast<int>(attribute), &value,
+                               sizeof value));
     };
     set(LtDescriptionAttribute::transpose_a, p_.transpose_b ? 1 : 0);
     set(LtDescriptionAttribute::transpose_b, p_.transpose_a ? 1 : 0);
@@ -185,15 +180,15 @@ class BlasGemm final : public PreparedCall {
       check(
           lt.layout_set(made, static_cast<int>(LtLayoutAttribute::batch_step), &step, sizeof step));
     };
-    layout(a_, p_.transpose_a ? p_.k : p_.m, p_.transpose_a ? p_.m : p_.k, a_step);
-    layout(b_, p_.transpose_b ? p_.n : p_.k, p_.transpose_b ? p_.k : p_.n, b_step);
-    layout(c_, p_.m, p_.n, p_.m * p_.n);
+    layout(handles_.a, p_.transpose_a ? p_.k : p_.m, p_.transpose_a ? p_.m : p_.k, a_step);
+    layout(handles_.b, p_.transpose_b ? p_.n : p_.k, p_.transpose_b ? p_.k : p_.n, b_step);
+    layout(handles_.c, p_.m, p_.n, p_.m * p_.n);
   }
 
   void set_epilogue(int epilogue) {
     epilogue_ = epilogue;
     check_status(*gpu_,
-                 cublaslt()->description_set(description_,
+                 cublaslt()->description_set(handles_.description,
                                              static_cast<int>(LtDescriptionAttribute::epilogue),
                                              &epilogue, sizeof epilogue),
                  "takes no such epilogue");
@@ -201,11 +196,11 @@ class BlasGemm final : public PreparedCall {
 
   void set_bias(const void* bias) const {
     if (epilogue_ != kLtEpilogueBias) return;
-    check_status(
-        *gpu_,
-        cublaslt()->description_set(description_, static_cast<int>(LtDescriptionAttribute::bias),
-                                    &bias, sizeof bias),
-        "takes no such bias");
+    check_status(*gpu_,
+                 cublaslt()->description_set(handles_.description,
+                                             static_cast<int>(LtDescriptionAttribute::bias), &bias,
+                                             sizeof bias),
+                 "takes no such bias");
   }
 
   std::size_t most_workspace() const {
@@ -246,11 +241,13 @@ class BlasGemm final : public PreparedCall {
     }
     LtHeuristic found;
     int count = 0;
-    const int status =
-        lt.heuristic(blas_->handle, description_, b_, a_, c_, c_, preference, 1, &found, &count);
+    const int status = lt.heuristic(blas_->handle, handles_.description, handles_.b, handles_.a,
+                                    handles_.c, handles_.c, preference, 1, &found, &count);
     lt.preference_destroy(preference);
     gpu_->require_alive();
-    if (status != kLtSuccess || count < 1 || found.state != kLtSuccess) return {};
+    if (status == kLtNotSupported) return {};
+    check_status(*gpu_, status, "cannot look for a way to multiply");
+    if (count < 1 || found.state != kLtSuccess) return {};
     blas_->chosen.emplace(name, found);
     return found;
   }
@@ -268,8 +265,21 @@ class BlasGemm final : public PreparedCall {
   const std::shared_ptr<BlasState> blas_;
   bool strided_ = true;  ///< one call does the whole batch
   int epilogue_ = kLtEpilogueNone;
-  LtDescription description_ = nullptr;
-  LtLayout a_ = nullptr, b_ = nullptr, c_ = nullptr;
+  struct Handles {
+    LtDescription description = nullptr;
+    LtLayout a = nullptr, b = nullptr, c = nullptr;
+
+    Handles() = default;
+    Handles(const Handles&) = delete;
+    Handles& operator=(const Handles&) = delete;
+    ~Handles() {
+      for (const LtLayout layout : {a, b, c}) {
+        if (layout != nullptr) cublaslt()->layout_destroy(layout);
+      }
+      if (description != nullptr) cublaslt()->description_destroy(description);
+    }
+  };
+  Handles handles_;
   LtHeuristic best_;
   std::unique_ptr<PreparedCall> finish_;
   mutable std::mutex mutex_;

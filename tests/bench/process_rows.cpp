@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "tests/bench/bench.h"
 #include "tests/bench/training_graph.h"
+#include "tests/child_output.h"
 #include "tests/temporary_folder.h"
 
 namespace croton::bench {
@@ -30,13 +30,7 @@ Measured run_child(const std::string& cache) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string command =
       fmt::format("CROTON_FLAGS='cache_dir={}' '{}' --child", cache, program);
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
-  std::string text;
-  char buffer[256];
-  while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) text += buffer;
-  if (pclose(pipe) != 0) throw std::runtime_error("failed: " + command);
-  const auto json = nlohmann::json::parse(text);
+  const auto json = nlohmann::json::parse(test::output_of(command));
   return {json["loads"], json["compile"], json["first_call"]};
 }
 

@@ -117,8 +117,12 @@ template <class F>
 void for_each_function(F&& f) {
   const std::map<std::string, std::vector<Row>> values = read_values();
   std::size_t count = 0;
+  bool special = false;  // those before have tests of their own, in kernel_math_test.cpp
   for (const MathBound& bound : math_bounds()) {
+    special = special || bound.name == "erfcx";
     const auto found = values.find(std::string(bound.name));
+    INFO(bound.name);
+    CHECK((found != values.end()) == special);
     if (found == values.end()) continue;
     const bool orders = bound.name == "polygamma";
     for (int order = orders ? 1 : 0; order <= (orders ? 3 : 0); ++order) {

@@ -80,6 +80,7 @@ static_assert(int(mine::LtPreferenceAttribute::reductions) ==
               CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
 static_assert(int(mine::LtPreferenceAttribute::alignment_d) ==
               CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+static_assert(mine::kLtNotSupported == CUBLAS_STATUS_NOT_SUPPORTED);
 static_assert(mine::kLtEpilogueBias == CUBLASLT_EPILOGUE_BIAS &&
               mine::kLtEpilogueNone == CUBLASLT_EPILOGUE_DEFAULT);
 #endif

@@ -99,6 +99,37 @@ TEST_CASE("a launch that fails once is an error of that call alone", "[launch]")
   CHECK(a.get_value().to_vector<float>()[0] == 1.0f + static_cast<float>(done));
 }
 
+TEST_CASE("a library that fails says with which status", "[library]") {
+  ContextScope on("dev0");
+  Variable x = matrix("x");
+  const Function f = function({x}, dot(x, x));
+  CHECK_THROWS_WITH(f(Array::ones({8, 8})),
+                    Contains("cannot look for a way to multiply") && Contains("status 14"));
+}
+
+namespace {
+
+/// What goes to stderr while it lives stands in a file.
+class StderrInFile {
+ public:
+  explicit StderrInFile(const std::string& path)
+      : file_(open(path.c_str(), O_CREAT | O_WRONLY, 0600)), before_(dup(2)) {
+    dup2(file_, 2);
+  }
+  ~StderrInFile() {
+    dup2(before_, 2);
+    close(before_);
+    close(file_);
+  }
+  StderrInFile(const StderrInFile&) = delete;
+  StderrInFile& operator=(const StderrInFile&) = delete;
+
+ private:
+  const int file_, before_;
+};
+
+}  // namespace
+
 TEST_CASE("steps whose graph cannot be launched are launched one by one, which is told once",
           "[graphs]") {
   // The second launch of a graph fails, and all later ones.
@@ -108,14 +139,11 @@ TEST_CASE("steps whose graph cannot be launched are launched one by one, which i
   Function step = function({}, sum(w), {.updates = {{w, w + v}, {v, v * 1}}});
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/stderr";
-  const int log = open(path.c_str(), O_CREAT | O_WRONLY, 0600), before = dup(2);
-  REQUIRE(log >= 0);
-  dup2(log, 2);
   std::vector<float> sums;
-  for (int i = 0; i < 40; ++i) sums.push_back(step()[0].item<float>());
-  dup2(before, 2);
-  close(before);
-  close(log);
+  {
+    const StderrInFile redirected(path);
+    for (int i = 0; i < 40; ++i) sums.push_back(step()[0].item<float>());
+  }
   for (int i = 0; i < 40; ++i) CHECK(sums[static_cast<std::size_t>(i)] == 1000.0f * i);
   CHECK(w.get_value().to_vector<float>()[999] == 40.0f);
   CHECK(step.statistics().replays == 1);

@@ -7,32 +7,19 @@
 #include <random>
 
 #include "compiler/graph/op.h"
+#include "compiler/rewrite/trace.h"
 #include "croton/error.h"
 #include "ops/evaluate.h"
 
 namespace croton::fuzz {
 namespace {
 
-/// Relative rounding error of one operation.
-double epsilon(DType dtype) {
-  switch (dtype) {
-    case DType::float16:
-      return 0x1p-10;
-    case DType::bfloat16:
-      return 0x1p-7;
-    case DType::float32:
-      return 0x1p-23;
-    default:
-      return 0x1p-52;
-  }
-}
-
-/// That of the narrowest float that any value of the graph has.
+/// The spacing of the narrowest float that any value of the graph has.
 double coarsest(const Sample& sample) {
-  double result = epsilon(DType::float64);
+  double result = spacing(DType::float64);
   for (const Node* node : topological_order(sample.outputs)) {
     for (const Type& type : node->outputs) {
-      if (is_float(type.dtype)) result = std::max(result, epsilon(type.dtype));
+      if (is_float(type.dtype)) result = std::max(result, spacing(type.dtype));
     }
   }
   return result;
@@ -67,7 +54,7 @@ VariableMap<Array> evaluate_all(const Sample& sample, double noise, unsigned see
   const auto keep = [&](const Variable& v, Array array) {
     if (noise > 0 && is_float(array.dtype())) {
       std::vector<double> list = array.astype(DType::float64).to_vector<double>();
-      const double size = std::max(noise, 4 * epsilon(array.dtype()));
+      const double size = std::max(noise, 4 * spacing(array.dtype()));
       for (double& x : list) x *= 1 + size * uniform(random);
       array = Array::from<double>(list, array.shape()).astype(array.dtype());
     }
@@ -113,7 +100,7 @@ std::vector<Array> reference(const Sample& sample) {
   return results;
 }
 
-std::string failure(const Sample& sample, const Setting& mode) {
+Failure failure(const Sample& sample, const Setting& mode) {
   const std::vector<Array> wanted = reference(sample);
   Config config = current_config();
   for (const auto& [flag, value] : mode.flags) config = config.with(flag, value);
@@ -126,10 +113,13 @@ std::string failure(const Sample& sample, const Setting& mode) {
       if (close(got[i], wanted[i], eps)) continue;
       std::string text = fmt::format("output {} of {} {}, got\n", i, name_of(got[i].dtype()),
                                      got[i].shape().to_string());
-      return text + to_string(got[i]) + "\nwanted\n" + to_string(wanted[i]);
+      return {text + to_string(got[i]) + "\nwanted\n" + to_string(wanted[i]), true};
     }
+  } catch (const CallError& error) {
+    return {error.what(), true};  // an index that a rounded value decides
   } catch (const Error& error) {
-    return error.what();
+    const std::string text = error.what();
+    return {text, text.starts_with("[DEBUG]")};
   }
   return {};
 }

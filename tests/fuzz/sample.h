@@ -27,9 +27,15 @@ std::span<const Setting> modes();
 /// What the references of the ops give for the outputs.
 std::vector<Array> reference(const Sample& sample);
 
-/// What is wrong when the sample is compiled and called in that mode: the message of an error, or
-/// an output that is not the reference's; empty when nothing is.
-std::string failure(const Sample& sample, const Setting& mode);
+/// What is wrong when the sample is compiled and called in that mode.
+struct Failure {
+  std::string text;  ///< the message of an error, or of an output that is not the reference's
+  /// Whether values are wrong, which rounding may be the cause of; else it is an error.
+  bool of_values = false;
+
+  explicit operator bool() const { return !text.empty(); }
+};
+Failure failure(const Sample& sample, const Setting& mode);
 
 /// Whether the reference's results stay what they are, within the tolerance of the comparison, when
 /// every value on the way is off by rounding. Where they do not (a comparison of equal values, a

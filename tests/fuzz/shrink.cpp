@@ -13,7 +13,8 @@ namespace {
 
 bool still_fails(const Sample& sample, const Setting& mode) {
   try {
-    return is_stable(sample) && !failure(sample, mode).empty();
+    const Failure found = failure(sample, mode);
+    return found && (!found.of_values || is_stable(sample));
   } catch (const Error&) {
     return false;  // not a graph, or not one that has a value
   }

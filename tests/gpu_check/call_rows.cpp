@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "tests/bench/training_graph.h"
+#include "tests/child_output.h"
 #include "tests/gpu_check/gpu_check.h"
 #include "tests/gpu_check/raw_gpu.h"
 #include "tests/temporary_folder.h"
@@ -88,13 +89,7 @@ nlohmann::json run_child(const std::string& cache) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string command =
       fmt::format("CROTON_FLAGS='device=cuda0,cache_dir={}' '{}' compile", cache, program);
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
-  std::string text;
-  char buffer[256];
-  while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) text += buffer;
-  if (pclose(pipe) != 0) throw std::runtime_error("failed: " + command);
-  return nlohmann::json::parse(text);
+  return nlohmann::json::parse(test::output_of(command));
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ void measure_compiling(const Options& options, Results& results);
 /// once, and prints how long that took.
 int compile_once();
 
-/// One rank of NCCL: sums, and messages to itself. Gives the exit status: 0, 1 where a value or a
-/// call is wrong, 77 where there is no NCCL.
+/// One rank of NCCL: sums, largest values, broadcasts and gathers. Gives the exit status: 0, 1
+/// where a value or a call is wrong, 77 where there is no NCCL.
 int check_nccl();
 
 }  // namespace croton::gpu_check

@@ -125,7 +125,6 @@ int run(int argc, char** argv) {
   const char* const given = std::getenv("CROTON_FLAGS");
   const std::string flags = given == nullptr || *given == '\0' ? "" : std::string(given) + ",";
   if (!bench->parsed()) return compile_once();
-  // What is compiled here must be compiled here; the disk cache has rows of its own.
   setenv("CROTON_FLAGS", (flags + "device=cuda0").c_str(), 1);
   return measure(options);
 }

@@ -17,6 +17,7 @@
 #include "croton/reduce.h"
 #include "croton/symbols.h"
 #include "tests/data_folder.h"
+#include "tests/ops/graph_values.h"
 
 using namespace croton;
 using Catch::Matchers::Contains;
@@ -126,16 +127,6 @@ std::vector<double> values_at(const Built& build, const std::vector<double>& at,
   const Variable y = build({x});
   const Function f = function({x}, slope ? grad(sum(y), x) : y);
   return f.call({Array::from<double>(at)})[0].astype(DType::float64).to_vector<double>();
-}
-
-template <class F>
-std::string graph_error_of(F&& f) {
-  try {
-    f();
-  } catch (const GraphError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace
@@ -286,13 +277,13 @@ TEST_CASE("elementwise functions: dtypes, places and errors", "[ops]") {
   CHECK(gamma(i).dtype() == DType::float32);
   CHECK(polygamma(0, half).dtype() == DType::float16);
   CHECK(isclose(i, half).dtype() == DType::boolean);
-  CHECK_THAT(graph_error_of([&] { polygamma(-1, half); }),
+  CHECK_THAT(test::message_of<GraphError>([&] { polygamma(-1, half); }),
              Contains("[polygamma]") && Contains("-1"));
-  CHECK_THAT(graph_error_of([&] { celu(half, 0); }), Contains("[celu]"));
+  CHECK_THAT(test::message_of<GraphError>([&] { celu(half, 0); }), Contains("[celu]"));
   const Variable three = tensor("x", DType::float32, {3});
   const Variable four = tensor("y", DType::float32, {4});
-  CHECK_THAT(graph_error_of([&] { xlogy(three, four); }), Contains("[xlogy]"));
-  CHECK_THAT(graph_error_of([&] { hypot(three, four); }), Contains("[hypot]"));
-  CHECK_THAT(graph_error_of([&] { fmod(tensor("b", DType::float32, {3}), four); }),
+  CHECK_THAT(test::message_of<GraphError>([&] { xlogy(three, four); }), Contains("[xlogy]"));
+  CHECK_THAT(test::message_of<GraphError>([&] { hypot(three, four); }), Contains("[hypot]"));
+  CHECK_THAT(test::message_of<GraphError>([&] { fmod(tensor("b", DType::float32, {3}), four); }),
              Contains("[fmod]"));
 }

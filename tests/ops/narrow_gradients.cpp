@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "compiler/rewrite/trace.h"
 #include "croton/grad.h"
 #include "croton/linalg.h"
 #include "croton/math.h"
@@ -101,12 +102,11 @@ void check_close(const Array& got, const Array& exact, DType dtype, double place
     double& v = want.mutable_data<double>()[i];
     if (std::isinf(values[i]) && std::abs(v) > 0x1p12) v = std::copysign(values[i], v);
   }
-  const double digit = dtype == DType::float16 ? 0x1p-10 : 0x1p-7;
   double largest = 0;
   for (const double v : want.to_vector<double>()) {
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
   }
-  const double slack = places * digit;
+  const double slack = places * spacing(dtype);
   CHECK(allclose(got.astype(DType::float64), want, slack, slack * largest, true));
 }
 

@@ -12,6 +12,7 @@
 #include "croton/nn.h"
 #include "ops/evaluate.h"
 #include "tests/data_folder.h"
+#include "tests/ops/graph_values.h"
 
 using namespace croton;
 using Catch::Matchers::Contains;
@@ -150,16 +151,6 @@ Array random_array(const Shape& shape, double low, double high) {
   return Array::from<double>(values, shape);
 }
 
-template <class F>
-std::string graph_error_of(F&& f) {
-  try {
-    f();
-  } catch (const GraphError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 }  // namespace
 
 TEST_CASE("functions for neural networks give the values of SciPy", "[ops][nn]") {
@@ -220,32 +211,33 @@ TEST_CASE("the cross-entropy of a softmax is computed from the logits", "[ops][n
 TEST_CASE("errors of functions for neural networks", "[ops][nn]") {
   const Variable x = input(DType::float32, {3, 4});
   const Variable labels = input(DType::int64, {3});
-  std::string error = graph_error_of([&] {
+  std::string error = test::message_of<GraphError>([&] {
 #line 6000 "user.cpp"
     softmax(x, 2);
   });
 #line 600 "nn_values.cpp"
   CHECK_THAT(error, Contains("[softmax] axis 2 is out of range") && Contains("user.cpp:6000"));
-  CHECK_THAT(graph_error_of([&] { logsumexp(x, -3); }), Contains("[logsumexp] axis -3"));
+  CHECK_THAT(test::message_of<GraphError>([&] { logsumexp(x, -3); }),
+             Contains("[logsumexp] axis -3"));
 
-  error = graph_error_of([&] {
+  error = test::message_of<GraphError>([&] {
 #line 6010 "user.cpp"
     categorical_crossentropy(x, input(DType::float32, {3}));
   });
 #line 610 "nn_values.cpp"
   CHECK_THAT(error, Contains("[categorical_crossentropy]") && Contains("integer labels") &&
                         Contains("float32") && Contains("user.cpp:6010"));
-  CHECK_THAT(graph_error_of([&] { categorical_crossentropy(x, 1); }),
+  CHECK_THAT(test::message_of<GraphError>([&] { categorical_crossentropy(x, 1); }),
              Contains("coding_dist has 2 axes and true_dist 0"));
-  CHECK_THAT(graph_error_of([&] { pick(x, input(DType::int64, {5})); }),
+  CHECK_THAT(test::message_of<GraphError>([&] { pick(x, input(DType::int64, {5})); }),
              Contains("[pick] sizes of values and labels differ along axis 0") && Contains("5"));
-  CHECK_THAT(graph_error_of([&] { pick(x, input(DType::float32, {3})); }),
+  CHECK_THAT(test::message_of<GraphError>([&] { pick(x, input(DType::float32, {3})); }),
              Contains("[pick] labels must be integers"));
-  CHECK_THAT(graph_error_of([&] { cross_entropy_from_logits(1.5, labels); }),
+  CHECK_THAT(test::message_of<GraphError>([&] { cross_entropy_from_logits(1.5, labels); }),
              Contains("[cross_entropy_from_logits]") && Contains("scalar"));
-  CHECK_THAT(graph_error_of([&] { layer_norm(x, x, 0); }),
+  CHECK_THAT(test::message_of<GraphError>([&] { layer_norm(x, x, 0); }),
              Contains("[layer_norm] gamma must be a vector"));
-  CHECK_THAT(graph_error_of([&] { layer_norm(x, input(DType::float32, {5}), 0); }),
+  CHECK_THAT(test::message_of<GraphError>([&] { layer_norm(x, input(DType::float32, {5}), 0); }),
              Contains("[layer_norm] sizes of operands") && Contains("5"));
 
   const Variable picked = pick(x, labels);

@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 
+#include "compiler/rewrite/trace.h"
 #include "croton/function.h"
 #include "croton/grad.h"
 #include "croton/reduce.h"
@@ -96,8 +97,7 @@ TEST_CASE("compiled scalar ops round narrow floats once", "[ops][conformance]") 
         INFO(op->name << " of " << name_of(dtype) << "\ngot " << got << "\nwant " << want);
         REQUIRE(got.dtype() == trial.y.dtype());
         // Where float32 is not exact the last digit may fall on the other side.
-        const double digit = got.dtype() == DType::bfloat16 ? 0x1p-7 : 0x1p-10;
-        CHECK(allclose(got, want, is_float(got.dtype()) ? digit : 0, 1e-6, true));
+        CHECK(allclose(got, want, is_float(got.dtype()) ? spacing(got.dtype()) : 0, 1e-6, true));
       }
     }
   }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "compiler/rewrite/trace.h"
 #include "croton/context.h"
 #include "croton/math.h"
 #include "croton/random_stream.h"
@@ -47,18 +48,10 @@ std::optional<Trial> make_trial(const OpDef& op, const Example& example, DType d
 }
 
 double tolerance_of(const std::string& op, DType dtype) {
-  switch (dtype) {
-    // Where float32 is not exact the last digit may fall on the other side.
-    case DType::float16:
-      return 0x1p-10;
-    case DType::bfloat16:
-      return 0x1p-7;
-    case DType::float32:
-    case DType::float64:
-      return (1 + tolerance(op, dtype)) * (dtype == DType::float32 ? 0x1p-23 : 0x1p-52);
-    default:
-      return 0;
-  }
+  if (!is_float(dtype)) return 0;
+  // Where float32 is not exact the last digit of a narrow float may fall on the other side.
+  const bool narrow = size_of(dtype) == 2;
+  return narrow ? spacing(dtype) : (1 + tolerance(op, dtype)) * spacing(dtype);
 }
 
 void check_trials(const std::vector<Trial>& trials, const std::string& op) {

@@ -8,6 +8,7 @@
 #include "croton/error.h"
 #include "croton/math.h"
 #include "croton/nn.h"
+#include "tests/ops/graph_values.h"
 
 using namespace croton;
 using Catch::Matchers::Contains;
@@ -19,16 +20,6 @@ Variable input(DType dtype, Shape shape = {}, const char* name = "x") {
 }
 
 std::string name_of_op(const Variable& v) { return v.node()->op->name; }
-
-template <class F>
-std::string graph_error_of(F&& f) {
-  try {
-    f();
-  } catch (const GraphError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 }  // namespace
 
@@ -149,29 +140,29 @@ TEST_CASE("shapes broadcast where sizes are known to be 1", "[ops]") {
   CHECK(where(lt(column, 0), m, row).static_shape() == Shape{kAnyDim, 5});
   CHECK((Array{1.0, 2.0, 3.0, 4.0, 5.0} * m).static_shape() == Shape{kAnyDim, 5});
 
-  const std::string error =
-      graph_error_of([&] { input(DType::float32, {3}, "a") + input(DType::float32, {4}, "b"); });
+  const std::string error = test::message_of<GraphError>(
+      [&] { input(DType::float32, {3}, "a") + input(DType::float32, {4}, "b"); });
   CHECK_THAT(error, Contains("[add]") && Contains("3") && Contains("4") && Contains("'a'"));
 }
 
 TEST_CASE("errors name the op and the user's line", "[ops]") {
   const Variable b = input(DType::boolean);
   const Variable f = input(DType::float32);
-  std::string error = graph_error_of([&] {
+  std::string error = test::message_of<GraphError>([&] {
 #line 5000 "user.cpp"
     b - b;
   });
 #line 500 "scalar_types.cpp"
   CHECK_THAT(error, Contains("[sub] bools cannot be subtracted") && Contains("user.cpp:5000"));
 
-  error = graph_error_of([&] {
+  error = test::message_of<GraphError>([&] {
 #line 5010 "user.cpp"
     f& f;
   });
 #line 510 "scalar_types.cpp"
   CHECK_THAT(error, Contains("[bitwise_and]") && Contains("floats") && Contains("user.cpp:5010"));
 
-  error = graph_error_of([&] {
+  error = test::message_of<GraphError>([&] {
 #line 5020 "user.cpp"
     input(DType::int8) + 300;
   });
@@ -179,19 +170,20 @@ TEST_CASE("errors name the op and the user's line", "[ops]") {
   CHECK_THAT(error,
              Contains("[add]") && Contains("300") && Contains("int8") && Contains("user.cpp:5020"));
 
-  error = graph_error_of([&] {
+  error = test::message_of<GraphError>([&] {
 #line 5030 "user.cpp"
     pow(input(DType::int32), -2);
   });
 #line 530 "scalar_types.cpp"
   CHECK_THAT(error, Contains("[pow]") && Contains("-2") && Contains("user.cpp:5030"));
 
-  CHECK_THAT(graph_error_of([&] { neg(b); }), Contains("[neg]") && Contains("bool"));
-  CHECK_THAT(graph_error_of([&] { sign(b); }), Contains("[sign]"));
-  CHECK_THAT(graph_error_of([&] { b << b; }), Contains("[left_shift] integers expected"));
-  CHECK_THAT(graph_error_of([&] { ~f; }), Contains("[bitwise_not]"));
-  CHECK_THAT(graph_error_of([&] { grad_clip(f, 1, 0); }), Contains("[grad_clip]"));
-  CHECK_THAT(graph_error_of([&] { Variable() + 1; }), Contains("empty Variable"));
+  CHECK_THAT(test::message_of<GraphError>([&] { neg(b); }), Contains("[neg]") && Contains("bool"));
+  CHECK_THAT(test::message_of<GraphError>([&] { sign(b); }), Contains("[sign]"));
+  CHECK_THAT(test::message_of<GraphError>([&] { b << b; }),
+             Contains("[left_shift] integers expected"));
+  CHECK_THAT(test::message_of<GraphError>([&] { ~f; }), Contains("[bitwise_not]"));
+  CHECK_THAT(test::message_of<GraphError>([&] { grad_clip(f, 1, 0); }), Contains("[grad_clip]"));
+  CHECK_THAT(test::message_of<GraphError>([&] { Variable() + 1; }), Contains("empty Variable"));
 }
 
 TEST_CASE("nodes carry the user's line", "[ops]") {

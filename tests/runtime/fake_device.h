@@ -58,7 +58,7 @@ class FakeQueue final : public Queue {
  public:
   explicit FakeQueue(FakeState& state) : state_(state) {}
   void launch(const Launch& l) override {
-    if (recording_ != nullptr) return recording_->launches.push_back(l);
+    if (recording_ != nullptr) return recording_->add(l);
     auto kernel = reinterpret_cast<CpuKernel>(const_cast<void*>(l.kernel));
     // Two ranges, so that kernels that ignore theirs are found out.
     const std::int64_t middle = l.blocks / 2;
@@ -99,13 +99,23 @@ class FakeQueue final : public Queue {
   bool replay(const Recording& recording) override {
     if (state_.refuses_replays) return false;
     ++state_.replayed;
-    for (const Launch& l : static_cast<const FakeRecording&>(recording).launches) launch(l);
+    for (const Kept& kept : static_cast<const FakeRecording&>(recording).launches) {
+      Launch l = kept.launch;
+      l.buffers = kept.buffers.data();
+      launch(l);
+    }
     return true;
   }
 
  private:
+  /// A launch with the addresses that it was recorded with: the frame's go on to change.
+  struct Kept {
+    Launch launch;
+    std::vector<void*> buffers;
+  };
   struct FakeRecording final : Recording {
-    std::vector<Launch> launches;
+    std::vector<Kept> launches;
+    void add(const Launch& l) { launches.push_back({l, {l.buffers, l.buffers + l.buffer_count}}); }
   };
 
   FakeState& state_;
