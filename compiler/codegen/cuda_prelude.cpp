@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "croton/error.h"
+#include "runtime/cuda/half_text.h"
 
 namespace croton::codegen {
 namespace {
@@ -98,22 +99,8 @@ __device__ __forceinline__ T saturate(F x, T low, T high) {
   return x != x ? T(0) : x <= (F)low ? low : x >= (F)high ? high : (T)x;
 }
 )"},
-    {"f32_from_f16", "", R"(#ifdef __CUDACC__
-__device__ __forceinline__ f32 f32_from_f16(f16 x) {
-  f32 y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
-  return y;
-}
-#endif
-)"},
-    {"f16_from_f32", "", R"(#ifdef __CUDACC__
-__device__ __forceinline__ f16 f16_from_f32(f32 x) {
-  f16 y;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
-}
-#endif
-)"},
+    {"f32_from_f16", "", cuda::kF32FromF16},
+    {"f16_from_f32", "", cuda::kF16FromF32},
     {"odd_from_f64", "",
      R"(// Rounded to odd: a second rounding to fewer digits is then as good as one.
 __device__ __forceinline__ f32 odd_from_f64(f64 x) {
@@ -132,16 +119,8 @@ __device__ __forceinline__ f32 odd_from_f64(f64 x) {
   return x < 0 ? -odd_from_uint(0ull - (u64)x) : odd_from_uint((u64)x);
 }
 )"},
-    {"f32_from_bf16", "", R"(__device__ __forceinline__ f32 f32_from_bf16(bf16 x) {
-  return __uint_as_float((u32)x << 16);
-}
-)"},
-    {"bf16_from_f32", "", R"(__device__ __forceinline__ bf16 bf16_from_f32(f32 x) {
-  const u32 bits = __float_as_uint(x);
-  if (x != x) return (bf16)((bits >> 16) | 0x40u);
-  return (bf16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-)"},
+    {"f32_from_bf16", "", cuda::kF32FromBf16},
+    {"bf16_from_f32", "", cuda::kBf16FromF32},
     {"argmin_better", "",
      R"(// Whether (x, i) goes before (y, j): the smaller value, NaN before numbers, the smaller index.
 template <class T>

@@ -6,6 +6,7 @@
 #include "croton/error.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/gpu_device.h"
+#include "runtime/cuda/half_text.h"
 #include "runtime/cuda/queue.h"
 
 namespace croton::cuda {
@@ -49,40 +50,26 @@ extern "C" __global__ void __launch_bounds__(256) croton_finish(T* out, const T*
 }
 )";
 
-constexpr std::string_view kFloat16 = R"(#ifdef __CUDACC__
-__device__ __forceinline__ float f32_from_f16(unsigned short x) {
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
-  return y;
+/// LOAD and STORE.
+std::string access_to(DType dtype) {
+  constexpr std::string_view kNames =
+      "typedef float f32;\ntypedef unsigned u32;\ntypedef unsigned short f16;\ntypedef f16 bf16;\n";
+  switch (dtype) {
+    case DType::float16:
+      return fmt::format(
+          "{}{}{}#define LOAD(x) f32_from_f16(x)\n#define STORE(x) f16_from_f32(x)\n", kNames,
+          kF32FromF16, kF16FromF32);
+    case DType::bfloat16:
+      return fmt::format(
+          "{}{}{}#define LOAD(x) f32_from_bf16(x)\n#define STORE(x) bf16_from_f32(x)\n", kNames,
+          kF32FromBf16, kBf16FromF32);
+    default:
+      return "#define LOAD(x) (x)\n#define STORE(x) (x)\n";
+  }
 }
-__device__ __forceinline__ unsigned short f16_from_f32(float x) {
-  unsigned short y;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
-}
-#endif
-#define LOAD(x) f32_from_f16(x)
-#define STORE(x) f16_from_f32(x)
-)";
-
-constexpr std::string_view kBfloat16 =
-    R"(__device__ __forceinline__ float f32_from_bf16(unsigned short x) {
-  return __uint_as_float((unsigned)x << 16);
-}
-__device__ __forceinline__ unsigned short bf16_from_f32(float x) {
-  const unsigned bits = __float_as_uint(x);
-  if (x != x) return (unsigned short)((bits >> 16) | 0x40u);
-  return (unsigned short)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-#define LOAD(x) f32_from_bf16(x)
-#define STORE(x) bf16_from_f32(x)
-)";
-
-constexpr std::string_view kPlain = "#define LOAD(x) (x)\n#define STORE(x) (x)\n";
 
 struct Types {
   std::string_view element, value, sum;
-  std::string_view access = kPlain;
 };
 
 Types types_of(DType dtype) {
@@ -110,19 +97,19 @@ Types types_of(DType dtype) {
     case DType::float64:
       return {"double", "double", "double"};
     case DType::float16:
-      return {"unsigned short", "float", "float", kFloat16};
+      return {"unsigned short", "float", "float"};
     case DType::bfloat16:
-      return {"unsigned short", "float", "float", kBfloat16};
+      return {"unsigned short", "float", "float"};
   }
   throw InternalError("internal error: a product of an unknown dtype");
 }
 
 std::shared_ptr<Module> kernels_for(GpuDevice& device, DType dtype) {
-  const auto [element, value, sum, access] = types_of(dtype);
+  const auto [element, value, sum] = types_of(dtype);
   const char* add = dtype == DType::boolean ? "((s) || ((x) && (y)))" : "((s) + (W)(x) * (W)(y))";
   return device.own_kernels(
       fmt::format("{}typedef {} T;\ntypedef {} S;\ntypedef {} W;\n#define ADD(s, x, y) {}\n{}",
-                  access, element, value, sum, add, kText),
+                  access_to(dtype), element, value, sum, add, kText),
       {"croton_product", "croton_finish"});
 }
 
