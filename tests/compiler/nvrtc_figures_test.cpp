@@ -197,4 +197,13 @@ TEST_CASE("registers, shared memory and accesses of common kernels", "[cuda]") {
         {.kernels = 2, .bytes = 1.4, .wide = false});
   check("sum", {x}, {sum(x)}, {.kernels = 2, .bytes = 1.001});
   check("argmax of rows", {x}, {argmax(x, 1)});
+  check("transpose", {x}, {transpose(x) + 1}, {.wide = false});
+  Variable places = tensor("places", DType::int64, {m});
+  check("gather of rows", {x, places}, {x(places) * 2});
+  Variable values = rows(DType::float32, m, 1024);
+  check("scatter of rows", {x, places, values}, {inc_subtensor(x(places), values)},
+        {.kernels = 2, .bytes = 1.34});
+  Variable offset = tensor("offset", DType::int64, {});
+  check("dropout", {x, offset},
+        {where(lt(philox_uniform(offset, {m, 1024}), 0.9f), x / 0.9f, 0.0f)});
 }

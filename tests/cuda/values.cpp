@@ -191,6 +191,23 @@ TEST_CASE("softmax, layer norm and cross-entropy", "[values]") {
       4e-6);
 }
 
+TEST_CASE("scattered values are added in their order", "[deterministic]") {
+  REQUIRE(current_config().deterministic());
+  const Array rows = integers({1000}, DType::int64, 0, 7);
+  const Array added = random_normal({1000, 3}, {.seed = 5});
+  const ContextScope on("dev0");
+  Variable table = matrix("table"), i = vector("i", DType::int64), v = matrix("v");
+  const Function f = function({table, i, v}, inc_subtensor(table(i), v));
+  const std::vector<float> got = f(Array::zeros({7, 3}), rows, added)[0].to_vector<float>();
+  std::vector<float> wanted(21);
+  const std::vector<std::int64_t> row = rows.to_vector<std::int64_t>();
+  const std::vector<float> value = added.to_vector<float>();
+  for (std::size_t k = 0; k < value.size(); ++k) {
+    wanted[static_cast<std::size_t>(3 * row[k / 3]) + k % 3] += value[k];
+  }
+  CHECK(got == wanted);
+}
+
 TEST_CASE("gathers and scatters", "[values]") {
   check_on_both(
       {floats({20, 7}, DType::float32), integers({50}, DType::int64, 0, 20),

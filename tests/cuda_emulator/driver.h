@@ -34,7 +34,7 @@ using NodePtr = std::shared_ptr<Node>;
 
 /// A piece of work of a stream. Its ranges are checked before it runs.
 struct Operation {
-  const char* kind = "";  // "kernel", "copy", "memset", ...
+  const char* kind = "";  // "kernel", "copy", "event", ...
   const char* name = "";
   std::vector<Range> ranges;
   std::function<CUresult(Node&)> run;
@@ -165,6 +165,7 @@ struct Driver {
   std::vector<CUcontext> contexts;
   std::vector<Capture*> captures;
   Clock host;                          // what the host has waited for
+  std::uint64_t pieces = 0, longest_chain = 0;  // of all work so far
   std::condition_variable_any queued;  // work that others may wait for
 
   bool alive(const void* handle) const { return handles.contains(handle); }

@@ -11,6 +11,11 @@ namespace {
 
 constexpr std::size_t kLongestQueue = 512;
 
+bool is_work(const Operation& operation) {
+  constexpr std::string_view kinds[] = {"kernel", "copy", "fill", "library", "collective"};
+  return std::find(std::begin(kinds), std::end(kinds), operation.kind) != std::end(kinds);
+}
+
 // What a node does before its work: checks.
 CUresult begin(Node& node) {
   CUcontext context = node.stream->context;
@@ -187,6 +192,10 @@ CUcontext make_context(int device, unsigned flags) {
 NodePtr enqueue_at(CUstream stream, std::uint32_t component, Clock clock,
                    std::vector<NodePtr> after, Operation operation) {
   auto node = std::make_shared<Node>();
+  if (is_work(operation)) {
+    ++driver().pieces;
+    driver().longest_chain = std::max(driver().longest_chain, ++clock.chain);
+  }
   node->id = order().add(component, clock, operation.name);
   node->clock = std::move(clock);
   node->operation = std::move(operation);

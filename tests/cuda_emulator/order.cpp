@@ -26,6 +26,7 @@ void Clock::join(const Clock& other) {
   for (std::size_t i = 0; i < other.ticks.size(); ++i) {
     ticks[i] = std::max(ticks[i], other.ticks[i]);
   }
+  chain = std::max(chain, other.chain);
 }
 
 void Clock::join(Place place) {

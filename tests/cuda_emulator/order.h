@@ -13,6 +13,7 @@ namespace emulator {
 /// The newest tick of each component that comes before.
 struct Clock {
   std::vector<std::uint32_t> ticks;
+  std::uint64_t chain = 0;  ///< kernels, copies and the like, one after another, up to here
   void join(const Clock& other);
   void join(Place place);
   bool after(Place place) const {

@@ -53,6 +53,12 @@ bool step(CUstream stream) {
 
 }  // namespace
 
+EMULATOR_API void crotonEmulatorWork(std::uint64_t* pieces, std::uint64_t* longest_chain) {
+  const Call call(Call::nothing);
+  *pieces = driver().pieces;
+  *longest_chain = driver().longest_chain;
+}
+
 EMULATOR_API CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
   const Call call(Call::context);
   if (call.error) return call.error;

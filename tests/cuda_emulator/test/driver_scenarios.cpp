@@ -1,7 +1,10 @@
 // The driver's own rules: limits, errors that stay, captures and graphs, injected failures.
+#include <cstdint>
 #include <cstring>
 
 #include "tests/cuda_emulator/test/scenario.h"
+
+extern "C" void crotonEmulatorWork(std::uint64_t* pieces, std::uint64_t* longest_chain);
 
 namespace scenario {
 namespace {
@@ -344,6 +347,36 @@ void queries() {
   show("newest", function == reinterpret_cast<void*>(&cuMemAlloc));
 }
 
+/// Three kernels on a stream, two on another, which the host or an event orders or not.
+void chains() {
+  use_device();
+  const CUfunction add = kernel(kAdd);
+  const CUdeviceptr x = to_device(std::vector<float>(64)), y = to_device(std::vector<float>(64));
+  CUstream streams[2];
+  CUevent event = nullptr;
+  for (CUstream& stream : streams) NEED(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  NEED(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  NEED(cuCtxSynchronize());
+  std::uint64_t pieces = 0, chain = 0;
+  const auto run = [&](const char* name, auto&& between) {
+    std::uint64_t pieces_before = 0, chain_before = 0;
+    crotonEmulatorWork(&pieces_before, &chain_before);
+    for (int i = 0; i < 3; ++i) NEED(launch(add, 1, 64, 0, streams[0], x, 1.0f));
+    between();
+    for (int i = 0; i < 2; ++i) NEED(launch(add, 1, 64, 0, streams[1], y, 1.0f));
+    NEED(cuCtxSynchronize());
+    crotonEmulatorWork(&pieces, &chain);
+    std::printf("%s: %d, %d\n", name, static_cast<int>(pieces - pieces_before),
+                static_cast<int>(chain - chain_before));
+  };
+  run("free", [] {});
+  run("host", [&] { NEED(cuStreamSynchronize(streams[0])); });
+  run("event", [&] {
+    NEED(cuEventRecord(event, streams[0]));
+    NEED(cuStreamWaitEvent(streams[1], event, 0));
+  });
+}
+
 }  // namespace
 
 Table driver_scenarios() {
@@ -357,6 +390,7 @@ Table driver_scenarios() {
           {"wrong_images", wrong_images},
           {"compile_error", compile_error},
           {"only_real_refuses", only_real_refuses},
+          {"chains", chains},
           {"graphs", graphs},
           {"capture_mistakes", capture_mistakes},
           {"race_in_graph", race_in_graph},

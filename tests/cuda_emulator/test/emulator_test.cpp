@@ -292,6 +292,10 @@ TEST_CASE("graphs replay what a stream captured", "[emulator]") {
                               "end = 901\nlegacy = 900\nend"});
 }
 
+TEST_CASE("the longest chain is what streams, events and the host order", "[emulator]") {
+  expect("chains", {"free: 5, 3\nhost: 5, 5\nevent: 5, 5\nend"});
+}
+
 TEST_CASE("copies between devices", "[emulator]") {
   expect("peer_copies", {"device 0 has no access to it", "plain = 1\npeer = 0\nvalue = 3\nend"});
   expect("pool_peers", {"wait = 0\nend"});

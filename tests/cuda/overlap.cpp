@@ -1,0 +1,68 @@
+// What may run side by side, by the emulator's order of all work: the longest chain of kernels and
+// copies in which each waits for the one before it.
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <iostream>
+
+#include "tests/cuda/both.h"
+
+using namespace croton;
+using namespace croton::test;
+
+namespace {
+
+struct Work {
+  std::uint64_t pieces = 0, longest_chain = 0;
+
+  static Work now() {
+    Work work;
+    ask()(&work.pieces, &work.longest_chain);
+    return work;
+  }
+  Work operator-(const Work& before) const {
+    return {pieces - before.pieces, longest_chain - before.longest_chain};
+  }
+
+ private:
+  using Ask = void (*)(std::uint64_t*, std::uint64_t*);
+  static Ask ask() {
+    void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    REQUIRE(driver != nullptr);
+    const auto found = reinterpret_cast<Ask>(dlsym(driver, "crotonEmulatorWork"));
+    REQUIRE(found != nullptr);
+    return found;
+  }
+};
+
+/// The work of a few calls behind a first one, all waited for.
+template <class Calls>
+Work work_of(const Calls& calls) {
+  calls();
+  croton::sync();
+  const Work before = Work::now();
+  calls();
+  croton::sync();
+  return Work::now() - before;
+}
+
+/// A chain of reductions, so that nothing fuses, on the current context.
+Variable chain(const Variable& x) { return softmax(softmax(softmax(x * 2) * 3) * 4); }
+
+}  // namespace
+
+TEST_CASE("contexts on two GPUs overlap", "[overlap]") {
+  const Array value = floats({40, 700}, DType::float32, 5, false);
+  Shared a = shared(value, {.target = "dev0"}), b = shared(value, {.target = "dev1"});
+  const Function one = function({}, {}, {.updates = {{a, chain(a)}}});
+  const Function other = function({}, {}, {.updates = {{b, chain(b)}}});
+  const Function both = function({}, {}, {.updates = {{a, chain(a)}, {b, chain(b)}}});
+  const Work alone = work_of([&] { one(); });
+  CHECK(alone.longest_chain == alone.pieces);
+  const Work in_turn = work_of([&] { one(), other(); });
+  CHECK(in_turn.pieces == 2 * alone.pieces);
+  CHECK(in_turn.longest_chain == alone.longest_chain);
+  const Work at_once = work_of([&] { both(); });
+  CHECK(at_once.pieces == 2 * alone.pieces);
+  CHECK(at_once.longest_chain == alone.longest_chain);
+}
