@@ -168,11 +168,7 @@ void placed_arguments(const BoundPlan& bound, std::span<const Array> arguments, 
         ++copied;
         continue;
       }
-      const Array host = a.to_host().contiguous();
-      BlockRef block = context.pool().allocate(host.nbytes());
-      context.copy_from_host(block->data, host.raw_data(), host.nbytes());
-      a = ArrayAccess::wrap(host.dtype(), host.shape(), std::move(block), nullptr,
-                            context.array_home());
+      a = context.bring(a.to_host().contiguous());
     }
     ++copied;
   }

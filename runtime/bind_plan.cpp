@@ -69,12 +69,9 @@ void place_constants(BoundPlan& bound) {
     if (slot.kind != SlotKind::constant) continue;
     Context& context = *bound.contexts[at(slot.context)];
     if (context.device().host_memory()) continue;
-    const Array& host = plan.constants[at(slot.index)];
-    BlockRef block = context.pool().allocate(host.nbytes());
-    context.copy_from_host(block->data, host.raw_data(), host.nbytes());
+    Array there = context.bring(plan.constants[at(slot.index)]);
     slot.index = static_cast<std::int32_t>(plan.constants.size());
-    plan.constants.push_back(ArrayAccess::wrap(host.dtype(), host.shape(), std::move(block),
-                                               nullptr, context.array_home()));
+    plan.constants.push_back(std::move(there));
   }
 }
 

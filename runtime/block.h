@@ -31,6 +31,9 @@ struct alignas(64) Block {
   bool read_only = false;  // borrowed from a const pointer
   std::uint64_t tag = 0;
   void* link = nullptr;
+  /// The point of its context's queue behind which nothing queued uses it any more; 0 while it is
+  /// new.
+  std::uint64_t free_behind = 0;
   /// Memory of small host blocks, so that scalars need no malloc.
   alignas(64) std::byte small[kInlineBytes];
 };

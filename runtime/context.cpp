@@ -3,6 +3,8 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/array_access.h"
+
 namespace croton {
 
 struct Context::Worker {
@@ -34,7 +36,7 @@ Context::Context(std::string name, std::shared_ptr<Device> device, std::int64_t 
       device_(std::move(device)),
       host_(host),
       queue_(device_->new_queue()),
-      pool_(Pool::make(device_, name_, pool_limit)) {}
+      pool_(Pool::make(device_, name_, pool_limit, queue_.get())) {}
 
 Context::~Context() {
   if (worker_) {
@@ -67,8 +69,10 @@ void Context::copy_to_host(void* target, const void* source, std::size_t bytes) 
   queue_->synchronize();
 }
 
-void Context::copy_from_host(void* target, const void* source, std::size_t bytes) {
-  queue_->upload(target, source, bytes);
+Array Context::bring(const Array& host) {
+  BlockRef block = pool_->allocate_idle(host.nbytes());
+  queue_->upload(block->data, host.raw_data(), host.nbytes(), block->free_behind);
+  return ArrayAccess::wrap(host.dtype(), host.shape(), std::move(block), nullptr, array_home());
 }
 
 void Context::post(Job* job) {

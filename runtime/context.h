@@ -48,9 +48,9 @@ class Context final : public ArrayHome, private ForkAware {
   ArrayHome* array_home() { return host_ ? nullptr : this; }
   bool is_host() const { return host_; }
 
-  /// Copies host memory to `target`, memory of this context. The source may change on
-  /// return; work queued later sees the copy.
-  void copy_from_host(void* target, const void* source, std::size_t bytes);
+  /// A copy of a contiguous array of the host in new memory of this context. Work queued later sees
+  /// it; it waits for no other work.
+  Array bring(const Array& host);
 
   /// Held while a run of steps uses the queue of a device that is not immediate.
   std::mutex& queue_mutex() { return queue_mutex_; }

@@ -102,10 +102,18 @@ class Queue {
   /// The same after a failure: nothing is copied to the host any more, nothing thrown.
   virtual void drain() noexcept {}
 
-  /// Copies memory of the host to memory of this queue's device; work queued later sees it. The
-  /// source may change on return. Any thread may call it at any time: another one may be waiting
-  /// for this copy while it uses the queue.
-  virtual void upload(void* target, const void* source, std::size_t bytes) = 0;
+  /// Points in the work of the queue, from 1 on, at which uploads may begin: what has been queued
+  /// so far comes before the next one. 0 where there are none.
+  virtual std::uint64_t next_point() const { return 0; }
+  virtual std::uint64_t last_point() const { return 0; }
+  static constexpr std::uint64_t kNow = ~std::uint64_t{0};
+
+  /// Copies memory of the host to memory of this queue's device; work queued later sees it. Work
+  /// before the point `behind` may still use the target, work behind it does not; kNow: all that is
+  /// queued may. The source may change on return. Any thread may call it at any time: another one
+  /// may be waiting for this copy while it uses the queue.
+  virtual void upload(void* target, const void* source, std::size_t bytes,
+                      std::uint64_t behind = kNow) = 0;
 
   /// Records what `steps` launches and calls instead of running it; nullptr where that cannot be,
   /// which it says in the log.

@@ -195,9 +195,7 @@ void Executable::Impl::update(Frame& frame, std::span<const Array> arguments) {
       Context& home = *bound->plan.shareds[at(updates[u].shared)]->home;
       const Array& from = frame.updated[u];
       BlockRef block = home.pool().allocate(from.nbytes());
-      if (home.device().host_memory()) {
-        home.copy_from_host(block->data, from.raw_data(), from.nbytes());
-      } else {
+      {
         const std::lock_guard hold(home.queue_mutex());
         const QueueUse use(home.queue());
         home.queue().copy(block->data, from.raw_data(), from.nbytes());

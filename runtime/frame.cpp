@@ -199,7 +199,7 @@ void Frame::copy_step(const SpecialisedStep& step, Queue& queue) {
     queue.copy_to_host(operands[0], operands[1], bytes);
   } else if (context_of(copy.slots[1]).device().host_memory()) {
     // The source is the host, whose queue cannot reach the target's memory.
-    target.copy_from_host(operands[0], operands[1], bytes);
+    target.queue().upload(operands[0], operands[1], bytes);
   } else {
     queue.copy_to(target.queue(), operands[0], operands[1], bytes);
   }

@@ -42,11 +42,13 @@ std::size_t Pool::bytes_of_class(int c) {
   return (static_cast<std::size_t>(c % 8) + 9) << (c / 8 - 1) << 6;
 }
 
-Pool::Pool(std::shared_ptr<Device> device, std::string context, std::int64_t limit)
+Pool::Pool(std::shared_ptr<Device> device, std::string context, std::int64_t limit,
+           const Queue* queue)
     : ForkAware(ForkLevel::pool),
       device_(std::move(device)),
       context_(std::move(context)),
       limit_(limit),
+      queue_(queue),
       host_memory_(device_->host_memory()) {
   device_->add_pool(this);
 }
@@ -63,27 +65,44 @@ void Pool::retire() noexcept {
   if (last) delete this;
 }
 
-/// Under the lock. Null where the class has none.
-Block* Pool::take_free(int size_class, const void* wanted) {
+/// Under the lock: the first of the latest blocks of a class that is chosen; null where none is.
+template <class Choose>
+Block* Pool::take_chosen(int size_class, const Choose& choose) {
   constexpr int kLatest = 64;
-  Block*& first = free_[static_cast<std::size_t>(size_class)];
-  Block* before = nullptr;
-  Block* block = first;
-  for (int i = 0; wanted != nullptr && block != nullptr && i < kLatest; ++i) {
-    if (block->data == wanted) {
-      if (before == nullptr) break;
-      before->link = block->link;
+  void** place = nullptr;  // of what points to the block
+  Block* block = free_[static_cast<std::size_t>(size_class)];
+  for (int i = 0; block != nullptr && i < kLatest; ++i) {
+    if (choose(*block)) {
+      if (place == nullptr) {
+        free_[static_cast<std::size_t>(size_class)] = static_cast<Block*>(block->link);
+      } else {
+        *place = block->link;
+      }
       return block;
     }
-    before = block;
+    place = &block->link;
     block = static_cast<Block*>(block->link);
   }
-  block = first;
-  if (block != nullptr) first = static_cast<Block*>(block->link);
-  return block;
+  return nullptr;
 }
 
 BlockRef Pool::allocate(std::size_t bytes, const void* wanted) {
+  return allocate(bytes, [&](int c) {
+    const auto is_wanted = [&](const Block& block) { return block.data == wanted; };
+    Block* block = wanted != nullptr ? take_chosen(c, is_wanted) : nullptr;
+    return block != nullptr ? block : take_chosen(c, [](const Block&) { return true; });
+  });
+}
+
+BlockRef Pool::allocate_idle(std::size_t bytes) {
+  return allocate(bytes, [&](int c) {
+    const std::uint64_t last = queue_ != nullptr ? queue_->last_point() : 0;
+    return take_chosen(c, [&](const Block& block) { return block.free_behind <= last; });
+  });
+}
+
+template <class Take>
+BlockRef Pool::allocate(std::size_t bytes, const Take& take) {
   if (bytes <= Block::kInlineBytes && host_memory_) return host_block(bytes);
   if (bytes > (std::size_t{1} << 60)) out_of_memory(bytes);
   const int c = class_of(bytes);
@@ -91,7 +110,7 @@ BlockRef Pool::allocate(std::size_t bytes, const void* wanted) {
   Block* block;
   {
     const std::lock_guard hold(lock_);
-    block = take_free(c, wanted);
+    block = take(c);
     ++statistics_.allocations;
     if (block != nullptr) statistics_.cached_bytes -= count;
     // Counted before the device is asked, so that a retired pool waits for this block.
@@ -182,6 +201,7 @@ void Pool::release(Block* block) noexcept {
     statistics_.live_bytes -= count;
     keep = !retired_ && (limit_ == 0 || statistics_.cached_bytes + count <= limit_);
     if (keep) {
+      if (queue_ != nullptr) block->free_behind = queue_->next_point();
       block->link = free_[c];
       free_[c] = block;
       statistics_.cached_bytes += count;

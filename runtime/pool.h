@@ -27,9 +27,11 @@ struct PoolStatistics {
 /// of a device with host memory are none of its business: they live in their headers.
 class Pool final : public BlockOwner, private ForkAware {
  public:
-  /// `context` names it in messages; `limit` is the most bytes that stay cached, 0 for no limit.
-  static Pool* make(std::shared_ptr<Device> device, std::string context, std::int64_t limit) {
-    return new Pool(std::move(device), std::move(context), limit);
+  /// `context` names it in messages; `limit` is the most bytes that stay cached, 0 for no limit;
+  /// `queue`, which lives until `retire`, is what uses its blocks.
+  static Pool* make(std::shared_ptr<Device> device, std::string context, std::int64_t limit,
+                    const Queue* queue = nullptr) {
+    return new Pool(std::move(device), std::move(context), limit, queue);
   }
   /// The owner's goodbye: frees what is cached, and the pool itself once its last block is back.
   void retire() noexcept;
@@ -38,6 +40,9 @@ class Pool final : public BlockOwner, private ForkAware {
   /// has none even after everything cached was given back.
   /// Where the block at `wanted` is free and among the latest of its class, it is taken.
   BlockRef allocate(std::size_t bytes, const void* wanted = nullptr);
+  /// For an upload: a block that the queue's latest work does not use, so that the copy need not
+  /// wait for it.
+  BlockRef allocate_idle(std::size_t bytes);
   void release(Block* block) noexcept override;
 
   /// Gives all cached memory back to the device.
@@ -50,12 +55,15 @@ class Pool final : public BlockOwner, private ForkAware {
  private:
   static constexpr int kClasses = 512;
 
-  Pool(std::shared_ptr<Device> device, std::string context, std::int64_t limit);
+  Pool(std::shared_ptr<Device> device, std::string context, std::int64_t limit, const Queue* queue);
   ~Pool();
   static int class_of(std::size_t bytes);
   static std::size_t bytes_of_class(int size_class);
   std::string largest_live() const;
-  Block* take_free(int size_class, const void* wanted);
+  template <class Choose>
+  Block* take_chosen(int size_class, const Choose& choose);
+  template <class Take>
+  BlockRef allocate(std::size_t bytes, const Take& take);
   Block* fresh_block(std::size_t bytes, int size_class);
   void give_back(Block* chain) noexcept;
   [[noreturn]] void out_of_memory(std::size_t bytes);
@@ -69,6 +77,7 @@ class Pool final : public BlockOwner, private ForkAware {
   const std::shared_ptr<Device> device_;
   const std::string context_;
   const std::int64_t limit_;
+  const Queue* const queue_;
   const bool host_memory_;
   mutable SpinLock lock_;
   std::array<Block*, kClasses> free_{};

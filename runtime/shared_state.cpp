@@ -16,13 +16,8 @@ namespace {
 
 std::atomic<std::uint64_t> next_id{1};
 
-/// A copy of `value` on `home`, contiguous.
 Array placed_copy(Context& home, const Array& value) {
-  const Array host = value.to_host().contiguous();
-  BlockRef block = home.pool().allocate(host.nbytes());
-  home.copy_from_host(block->data, host.raw_data(), host.nbytes());
-  return ArrayAccess::wrap(host.dtype(), host.shape(), std::move(block), nullptr,
-                           home.array_home());
+  return home.bring(value.to_host().contiguous());
 }
 
 }  // namespace

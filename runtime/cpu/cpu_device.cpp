@@ -75,7 +75,7 @@ class CpuQueue final : public Queue {
   void copy_to_host(void* target, const void* source, std::size_t bytes) override {
     std::memcpy(target, source, bytes);
   }
-  void upload(void* target, const void* source, std::size_t bytes) override {
+  void upload(void* target, const void* source, std::size_t bytes, std::uint64_t) override {
     std::memcpy(target, source, bytes);
   }
   void zero(void* target, std::size_t bytes) override { std::memset(target, 0, bytes); }

@@ -98,6 +98,9 @@ GpuQueue::~GpuQueue() {
   forget_copies();
   if (capture_ != nullptr) api().stream_destroy(capture_);
   for (const EventHandle event : events_) api().event_destroy(event);
+  for (const Point& point : points_) {
+    if (point.event != nullptr) api().event_destroy(point.event);
+  }
   ContextHandle popped = nullptr;
   api().pop_context(&popped);
 }
@@ -458,12 +461,31 @@ void GpuQueue::drain() noexcept {
   forget_copies();
 }
 
-void GpuQueue::upload(void* target, const void* source, std::size_t bytes) {
+/// Has copy_in_ wait for what comes before a point, and makes the next one: an upload between two
+/// runs of steps waits for the first of them when its memory was in use in that, and overlaps with
+/// the second.
+void GpuQueue::begin_upload(std::uint64_t behind) {
+  const std::lock_guard hold(points_mutex_);
+  Point made = points_[0];
+  if (made.event == nullptr) made.event = take_event();
+  // Counted first: what is given back from here on may be used by work behind the event.
+  made.number = next_point_++;
+  points_[0] = {0, made.event};
+  gpu_->check(api().event_record(made.event, compute_), "ordering two streams");
+  std::rotate(points_.begin(), points_.begin() + 1, points_.end());
+  points_.back() = made;
+  last_point_ = made.number;
+  if (behind == 0) return;
+  const auto reached = std::find_if(points_.begin(), points_.end() - 1,
+                                    [&](const Point& p) { return p.number >= behind; });
+  gpu_->check(api().stream_wait_event(copy_in_, reached->event, 0), "ordering two streams");
+}
+
+void GpuQueue::upload(void* target, const void* source, std::size_t bytes, std::uint64_t behind) {
   gpu_->require_alive();
   if (bytes == 0) return;
   const Current current(*gpu_);
-  // What was queued so far may still use the memory.
-  fence(compute_, copy_in_);
+  begin_upload(behind);
   PinnedBlock* block = nullptr;
   try {
     for (std::size_t done = 0; done < bytes; done += Pinned::kPiece) {

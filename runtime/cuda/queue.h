@@ -1,6 +1,7 @@
 // The streams of a context on a GPU.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -55,7 +56,9 @@ class GpuQueue final : public Queue {
   void wait(const Event& event) override;
   void synchronize() override;
   void drain() noexcept override;
-  void upload(void* target, const void* source, std::size_t bytes) override;
+  std::uint64_t next_point() const override { return next_point_; }
+  std::uint64_t last_point() const override { return last_point_; }
+  void upload(void* target, const void* source, std::size_t bytes, std::uint64_t behind) override;
   std::unique_ptr<Recording> capture(const std::function<void()>& steps) override;
   bool captures() const override { return true; }
   bool replay(const Recording& recording) override;
@@ -75,7 +78,14 @@ class GpuQueue final : public Queue {
   const DriverSymbols& api() const { return gpu_->api(); }
   class LentEvent;
 
+  /// A point of compute_ that uploads may wait for.
+  struct Point {
+    std::uint64_t number = 0;
+    EventHandle event = nullptr;
+  };
+
   void fence(StreamHandle behind, StreamHandle waiting);
+  void begin_upload(std::uint64_t behind);
   void settle(StreamHandle stream) noexcept;
   void copy_out_after_work();
   void no_graph(const std::string& why);
@@ -103,6 +113,11 @@ class GpuQueue final : public Queue {
   std::mutex copies_mutex_;
   std::vector<HostCopy> copies_;
   std::uint64_t numbers_ = 0;
+
+  std::atomic<std::uint64_t> next_point_{1};
+  std::atomic<std::uint64_t> last_point_{0};
+  std::mutex points_mutex_;
+  std::array<Point, 4> points_;  ///< the latest ones, the oldest first
 
   std::mutex events_mutex_;
   std::vector<EventHandle> events_;  ///< unused ones

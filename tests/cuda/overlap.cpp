@@ -46,8 +46,8 @@ Work work_of(const Calls& calls) {
   return Work::now() - before;
 }
 
-/// A chain of reductions, so that nothing fuses, on the current context.
-Variable chain(const Variable& x) { return softmax(softmax(softmax(x * 2) * 3) * 4); }
+/// Several kernels, one after the other.
+Variable chain(const Variable& x) { return x * sum(exp(x * sum(exp(x)))); }
 
 }  // namespace
 
@@ -65,4 +65,34 @@ TEST_CASE("contexts on two GPUs overlap", "[overlap]") {
   const Work at_once = work_of([&] { both(); });
   CHECK(at_once.pieces == 2 * alone.pieces);
   CHECK(at_once.longest_chain == alone.longest_chain);
+}
+
+TEST_CASE("a batch goes to the GPU while the step before it runs", "[overlap]") {
+  constexpr int kSteps = 6;
+  Shared w = shared(floats({700}, DType::float32, 3, false), {.target = "dev0"});
+  Variable x = matrix("x");
+  const Variable next = w + sum(chain(x * w), 0);
+  const Function step = function({x}, {}, {.updates = {{w, next}}});
+  const Array batch = floats({40, 700}, DType::float32, 5, false);
+  const Work one = work_of([&] { step(batch); });
+  const Work several = work_of([&] {
+    for (int i = 0; i < kSteps; ++i) step(batch);
+  });
+  CHECK(several.pieces == kSteps * one.pieces);
+  // All but the uploads, of which the first comes before everything.
+  CHECK(several.longest_chain == kSteps * (one.pieces - 1) + 1);
+}
+
+TEST_CASE("new values of shared variables go to a GPU while it works on old ones", "[overlap]") {
+  Shared a = shared(floats({40, 700}, DType::float32, 5, false), {.target = "dev0"});
+  Shared b = shared(a.get_value(), {.target = "dev0"});
+  const Function f = function({}, {}, {.updates = {{a, chain(a)}}});
+  const Array value = b.get_value();
+  const Work step = work_of([&] { f(); });
+  const Work both = work_of([&] {
+    f();
+    b.set_value(value);
+  });
+  CHECK(both.pieces == step.pieces + 1);
+  CHECK(both.longest_chain == step.longest_chain);
 }

@@ -54,7 +54,7 @@ class FakeModule final : public Module {
   const std::string text_;
 };
 
-class FakeQueue final : public Queue {
+class FakeQueue : public Queue {
  public:
   explicit FakeQueue(FakeState& state) : state_(state) {}
   void launch(const Launch& l) override {
@@ -76,7 +76,7 @@ class FakeQueue final : public Queue {
     ++state_.copies;
     std::memcpy(target, source, bytes);
   }
-  void upload(void* target, const void* source, std::size_t bytes) override {
+  void upload(void* target, const void* source, std::size_t bytes, std::uint64_t) override {
     ++state_.copies;
     ++state_.uploads;
     std::memcpy(target, source, bytes);

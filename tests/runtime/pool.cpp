@@ -130,3 +130,33 @@ TEST_CASE("a device that is lost leaves the counts of its pool right") {
   CHECK(h.pool->statistics().live_blocks == 1);
   CHECK(h.pool->statistics().live_bytes == 1024);
 }
+
+TEST_CASE("uploads get blocks that the latest work does not use") {
+  const auto state = std::make_shared<FakeState>();
+  struct Points final : FakeQueue {
+    using FakeQueue::FakeQueue;
+    std::uint64_t last = 0;
+    std::uint64_t next_point() const override { return last + 1; }
+    std::uint64_t last_point() const override { return last; }
+  } queue(*state);
+  Pool* pool = Pool::make(std::make_shared<FakeDevice>(state), "dev0", 0, &queue);
+  const std::byte* first = pool->allocate_idle(1000)->data;
+  // Used by work behind the last point.
+  BlockRef other = pool->allocate_idle(1000);
+  CHECK(other->data != first);
+  CHECK(other->free_behind == 0);
+  CHECK(pool->allocate(1000)->data == first);
+  ++queue.last;
+  BlockRef again = pool->allocate_idle(1000);
+  CHECK(again->data == first);
+  CHECK(again->free_behind == 1);
+  // The latest that may be taken, not the latest of all.
+  again.reset();
+  ++queue.last;
+  other.reset();
+  CHECK(pool->allocate_idle(1000)->data == first);
+  CHECK(pool->statistics().device_allocations == 2);
+  other = pool->allocate(1000);
+  pool->retire();  // the queue may go now
+  other.reset();
+}
