@@ -168,8 +168,9 @@ const std::vector<std::string>& Function::output_contexts() const { return impl(
 
 FunctionStatistics Function::statistics() const {
   const PlanStatistics s = impl().executable->statistics();
-  return {s.launches,  s.library_calls, s.copies, s.bytes_read, s.bytes_written,  s.bytes_in,
-          s.bytes_out, s.arena_bytes,   s.calls,  s.replays,    s.specialisations};
+  return {s.launches,        s.library_calls,    s.copies,      s.bytes_read, s.bytes_written,
+          s.bytes_in,        s.bytes_out,        s.arena_bytes, s.calls,      s.replays,
+          s.specialisations, s.modules_compiled, s.compile_ms};
 }
 
 namespace {

@@ -77,8 +77,9 @@ void place_constants(BoundPlan& bound) {
 
 void load_module(BoundPlan& bound, std::size_t index) {
   const PlanModule& module = bound.plan.modules[index];
-  bound.modules[index] = bound.cache->module(bound.contexts[at(module.context)]->device(),
-                                             module.text, module.kernels, bound.code_key);
+  bound.modules[index] =
+      bound.cache->module(bound.contexts[at(module.context)]->device(), module.text, module.kernels,
+                          bound.code_key, &bound.compilers);
 }
 
 void load_modules(BoundPlan& bound) {
@@ -153,8 +154,9 @@ KernelHandle BoundPlan::wide_kernel(std::int32_t kernel) {
   wide_modules.resize(plan.modules.size());
   std::shared_ptr<Module>& wide = wide_modules[at(k.module)];
   if (!wide) {
-    wide = cache->module(contexts[at(module.context)]->device(),
-                         std::string(kWideForm) + module.text, module.kernels, code_key);
+    wide =
+        cache->module(contexts[at(module.context)]->device(), std::string(kWideForm) + module.text,
+                      module.kernels, code_key, &compilers);
   }
   const KernelHandle handle = wide->kernel(k.name);
   internal_check(handle != nullptr, "a module lacks the wide form of a kernel");

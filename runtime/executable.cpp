@@ -268,6 +268,10 @@ PlanStatistics Executable::statistics() const {
   PlanStatistics s;
   if (impl_->last_made_or_used) s = impl_->last_made_or_used->statistics;
   s.calls = impl_->calls.load(std::memory_order_relaxed);
+  s.modules_compiled = impl_->bound->compilers.modules.load(std::memory_order_relaxed);
+  s.compile_ms =
+      static_cast<double>(impl_->bound->compilers.nanoseconds.load(std::memory_order_relaxed)) /
+      1e6;
   s.replays = impl_->bound->replayed.load(std::memory_order_relaxed);
   s.specialisations = impl_->specialisations;
   s.specialised = static_cast<std::int64_t>(impl_->specialised.size());

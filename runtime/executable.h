@@ -31,6 +31,8 @@ struct PlanStatistics {
   int wide_launches = 0;          ///< GPU: launches whose indices have 64 bits
   bool on_caller = false;         ///< runs on the thread of the caller
 
+  std::int64_t modules_compiled = 0;  ///< and not found in a cache, so far
+  double compile_ms = 0;              ///< of compilers for them, summed
   std::int64_t calls = 0;
   std::int64_t replays = 0;           ///< runs of steps that a recording replayed, so far
   std::int64_t specialisations = 0;   ///< plans prepared for a set of shapes, so far

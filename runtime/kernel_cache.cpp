@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <xxhash.h>
 
+#include <chrono>
+
 #include "croton/error.h"
 
 namespace croton {
@@ -49,7 +51,7 @@ std::shared_ptr<KernelCache::Entry> KernelCache::entry(const std::string& name) 
 
 std::shared_ptr<Module> KernelCache::module(Device& device, const std::string& text,
                                             const std::vector<std::string>& kernels,
-                                            const std::string& code_key) {
+                                            const std::string& code_key, CompilerUse* use) {
   const std::string key = fmt::format("{}\n{}\n{}\n{}", device.compiler_identity(), code_key,
                                       fmt::join(kernels, " "), text);
   const XXH128_hash_t h = XXH3_128bits(key.data(), key.size());
@@ -60,14 +62,14 @@ std::shared_ptr<Module> KernelCache::module(Device& device, const std::string& t
     ++from_memory_;
     return module;
   }
-  std::shared_ptr<Module> module = make(device, text, kernels, key);
+  std::shared_ptr<Module> module = make(device, text, kernels, key, use);
   place->module = module;
   return module;
 }
 
 std::shared_ptr<Module> KernelCache::make(Device& device, const std::string& text,
                                           const std::vector<std::string>& kernels,
-                                          std::string_view key) {
+                                          std::string_view key, CompilerUse* use) {
   if (store_) {
     if (const auto object = store_->load(key)) {
       try {
@@ -79,8 +81,13 @@ std::shared_ptr<Module> KernelCache::make(Device& device, const std::string& tex
       }
     }
   }
+  const auto start = std::chrono::steady_clock::now();
   const std::string object = device.compile(text);
   ++compiled_;
+  if (use != nullptr) {
+    ++use->modules;
+    use->nanoseconds += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+  }
   std::shared_ptr<Module> module = device.load(object, kernels);
   if (store_) store_->store(key, object);
   return module;

@@ -17,6 +17,12 @@
 
 namespace croton {
 
+/// What compilers did for somebody.
+struct CompilerUse {
+  std::atomic<std::int64_t> modules{0};
+  std::atomic<std::int64_t> nanoseconds{0};  ///< over all modules, which may be made side by side
+};
+
 /// The flags are `cache`, `cache_dir` and `cache_max_bytes`.
 class KernelCache final : private ForkAware {
  public:
@@ -24,10 +30,11 @@ class KernelCache final : private ForkAware {
   ~KernelCache();
 
   /// The module of `text`, which holds `kernels`: the same object as long as anybody keeps it, else
-  /// from disk, else compiled. `code_key` is Config::code_key. Throws what the device throws.
+  /// from disk, else compiled, which is added to `use`. `code_key` is Config::code_key. Throws what
+  /// the device throws.
   std::shared_ptr<Module> module(Device& device, const std::string& text,
                                  const std::vector<std::string>& kernels,
-                                 const std::string& code_key);
+                                 const std::string& code_key, CompilerUse* use = nullptr);
 
   struct Statistics {
     std::int64_t from_memory = 0;
@@ -45,7 +52,8 @@ class KernelCache final : private ForkAware {
   void before_fork() noexcept override;
   void after_fork(bool child) noexcept override;
   std::shared_ptr<Module> make(Device& device, const std::string& text,
-                               const std::vector<std::string>& kernels, std::string_view key);
+                               const std::vector<std::string>& kernels, std::string_view key,
+                               CompilerUse* use);
   std::shared_ptr<Entry> entry(const std::string& name);
 
   std::unique_ptr<KernelStore> store_;

@@ -30,6 +30,7 @@ struct BoundPlan {
   std::vector<std::shared_ptr<Module>> wide_modules;  ///< their wide forms, likewise
   KernelCache* cache = nullptr;
   std::string code_key;
+  CompilerUse compilers;
   bool replays = true;  ///< the flag cuda_graphs
   mutable std::atomic<std::int64_t> replayed{0};
 

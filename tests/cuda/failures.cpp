@@ -234,6 +234,16 @@ TEST_CASE("text that NVRTC refuses is kept in a file", "[compile]") {
   std::filesystem::remove(path);
 }
 
+TEST_CASE("a driver that does not take what NVRTC makes is told with both versions", "[behind]") {
+  Shared a = shared(Array::ones({3}), {.target = "dev0"});
+  const std::string text = message_of<DeviceError>([&] { function({}, a * 2); });
+  CHECK_THAT(text, Contains("[cuda0] the driver (for CUDA 13.") &&
+                       Contains("does not take kernels of NVRTC 13.") && Contains("sm_90") &&
+                       Contains("update the driver, or use an older CUDA toolkit"));
+  Shared b = shared(Array::ones({3}), {.target = "host"});
+  CHECK(array_equal(function({}, b * 2)()[0], Array::full({3}, 2.0)));
+}
+
 TEST_CASE("what keeps a GPU from being used is told with the flag that helps", "[unusable]") {
   const std::string text =
       message_of<DeviceError>([] { shared(Array::ones({3}), {.target = "dev0"}); });

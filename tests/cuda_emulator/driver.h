@@ -164,9 +164,9 @@ struct Driver {
   std::unordered_set<const void*> handles;  // all that are alive
   std::vector<CUcontext> contexts;
   std::vector<Capture*> captures;
-  Clock host;                          // what the host has waited for
+  Clock host;                                   // what the host has waited for
   std::uint64_t pieces = 0, longest_chain = 0;  // of all work so far
-  std::condition_variable_any queued;  // work that others may wait for
+  std::condition_variable_any queued;           // work that others may wait for
 
   bool alive(const void* handle) const { return handles.contains(handle); }
 };

@@ -2,6 +2,7 @@
 #include <croton/croton.h>
 
 #include <catch2/catch.hpp>
+#include <random>
 
 using namespace croton;
 
@@ -21,6 +22,19 @@ void check_one_pass(const Function& f) {
 }
 
 }  // namespace
+
+TEST_CASE("what the compilers took is told") {
+  Variable a = vector("a");
+  // Kernels that no run before this one has left on disk.
+  const double number = std::random_device{}();
+  Function f = function({a}, exp(a) * number + tanh(a));
+  CHECK(f.statistics().modules_compiled == 1);
+  CHECK(f.statistics().compile_ms > 0);
+  // The same kernels are in memory.
+  Function g = function({a}, exp(a) * number + tanh(a));
+  CHECK(g.statistics().modules_compiled == 0);
+  CHECK(g.statistics().compile_ms == 0);
+}
 
 TEST_CASE("an elementwise chain is one kernel") {
   Variable a = vector("a"), b = vector("b"), c = vector("c"), d = vector("d");

@@ -1,7 +1,9 @@
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <functional>
 
 #include "runtime/executable.h"
+#include "runtime/parallel.h"
 #include "tests/runtime/fake_device.h"
 #include "tests/runtime/plan_builder.h"
 
@@ -265,6 +267,37 @@ TEST_CASE("temporaries share memory and are reused in place") {
   CHECK(r.at<float>({999}) == 16);
   // t1 and t2 are one block, t3 another.
   CHECK(f.statistics().arena_bytes == 2 * 4032);
+}
+
+TEST_CASE("modules are compiled side by side, and the compilers' time is told") {
+  FakeMachine machine(no_cache());
+  machine.cpu->compilers = std::min(available_cores(), 3);
+  const auto chain = [] {
+    PlanBuilder b("chain");
+    const auto x = b.input("x", DType::float32, {kAnyDim});
+    const Dim n = b.size(0, 0);
+    auto last = x;
+    for (const char* name : {"twice", "add", "twice"}) {
+      const auto k = b.kernel(name);
+      b.plan.modules.back().text.push_back(static_cast<char>('0' + k));
+      const auto y = b.result(DType::float32, {n});
+      b.launch(k, name == std::string("add") ? std::vector{y, last, x} : std::vector{y, last}, n);
+      last = y;
+    }
+    b.plan.outputs = {last};
+    return std::move(b.plan);
+  };
+  const auto start = std::chrono::steady_clock::now();
+  const Executable f(machine.runtime, chain(), Config());
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+  CHECK(machine.cpu->compiled == 3);
+  CHECK(took.count() < 5000);  // each found the others at work
+  CHECK(f.statistics().modules_compiled == 3);
+  CHECK(f.statistics().compile_ms > 0);
+  CHECK(run1(f, {Array::ones({100})}).at<float>({99}) == 6);
+  const Executable again(machine.runtime, chain(), Config());
+  CHECK(again.statistics().modules_compiled == 0);
+  CHECK(again.statistics().compile_ms == 0);
 }
 
 TEST_CASE("large outputs that nobody reads use non-temporal stores") {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "croton/error.h"
@@ -26,6 +28,9 @@ inline std::map<std::string, CpuKernel>& fake_kernels() {
 
 struct FakeState {
   std::atomic<int> compiled{0};
+  /// Compilers wait for that many of them to be at work, or give up after seconds.
+  int compilers = 0;
+  std::atomic<int> compiling{0};
   std::atomic<std::int64_t> limit{std::int64_t{1} << 40};
   std::atomic<std::int64_t> used{0};
   std::atomic<int> copies{0};
@@ -165,6 +170,10 @@ class FakeDevice final : public Device {
   std::string compiler_identity() const override { return "fake compiler 1"; }
   std::string compile(const std::string& text) override {
     ++state_->compiled;
+    ++state_->compiling;
+    for (int i = 0; i < 5000 && state_->compiling < state_->compilers; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     return "object of " + text;
   }
   std::shared_ptr<Module> load(std::string_view object, const std::vector<std::string>&) override {

@@ -134,6 +134,11 @@ struct FunctionStatistics {
   std::int64_t calls = 0;
   std::int64_t replays = 0;          ///< of CUDA graphs, so far
   std::int64_t specialisations = 0;  ///< times that sizes were worked out
+  /// Modules of kernels that were compiled for it and not found in memory or on disk, so far: some
+  /// kernels are compiled by the first call that needs them.
+  std::int64_t modules_compiled = 0;
+  /// Milliseconds of the compilers, summed over those modules; several are compiled side by side.
+  double compile_ms = 0;
 };
 
 /// A compiled function. A handle, cheap to copy; may be called from several threads at once.
