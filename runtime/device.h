@@ -75,7 +75,8 @@ class Queue {
   virtual ~Queue();
 
   /// Before the first and after the last call of one run of steps, on the thread that makes them.
-  virtual void begin() {}
+  /// `what` is the name of the run in profilers, nullptr for none.
+  virtual void begin(const char* what = nullptr) { (void)what; }
   virtual void end() noexcept {}
 
   virtual void launch(const Launch& launch) = 0;
@@ -132,7 +133,9 @@ class Queue {
 /// One run of steps on a queue.
 class QueueUse {
  public:
-  explicit QueueUse(Queue& queue) : queue_(queue) { queue_.begin(); }
+  explicit QueueUse(Queue& queue, const char* what = nullptr) : queue_(queue) {
+    queue_.begin(what);
+  }
   ~QueueUse() { queue_.end(); }
   QueueUse(const QueueUse&) = delete;
   QueueUse& operator=(const QueueUse&) = delete;

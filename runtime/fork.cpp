@@ -9,7 +9,7 @@
 namespace croton {
 namespace {
 
-constinit std::mutex of_blas, of_log;
+constinit std::mutex of_blas, of_log, of_names;
 std::atomic<bool> started{false};
 std::atomic<bool> lost{false};
 
@@ -57,8 +57,10 @@ class ForkRegistry {
     }
     of_blas.lock();
     of_log.lock();
+    of_names.lock();
   }
   void after(bool child) {
+    of_names.unlock();
     of_log.unlock();
     of_blas.unlock();
     for (auto first = first_.rbegin(); first != first_.rend(); ++first) {
@@ -88,6 +90,10 @@ NoFork::~NoFork() { ForkRegistry::get().unlock(); }
 
 std::mutex& blas_mutex() noexcept { return of_blas; }
 std::mutex& log_mutex() noexcept { return of_log; }
+std::mutex& names_mutex() noexcept {
+  ForkRegistry::get();  // graphs may be all that a program has so far
+  return of_names;
+}
 
 void note_threads() noexcept { started.store(true, std::memory_order_relaxed); }
 bool lost_threads() noexcept { return lost.load(std::memory_order_relaxed); }

@@ -34,9 +34,10 @@ class ForkAware {
 /// Of libraries without locks of their own: a fork waits until nobody holds them. They are there
 /// from the start, because making a ForkAware may wait for a fork, which waits for whoever needs
 /// one. OpenBLAS keeps work areas for one team of threads; of the log, the line that is being
-/// written.
+/// written; of names, the table of all.
 std::mutex& blas_mutex() noexcept;
 std::mutex& log_mutex() noexcept;
+std::mutex& names_mutex() noexcept;
 
 /// No fork happens while it lives. To be taken before any lock that is held while a ForkAware is
 /// made.

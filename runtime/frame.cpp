@@ -274,7 +274,7 @@ void Frame::run_queue_on_caller(std::int32_t c) {
   Context& context = *bound.contexts[at(c)];
   const std::lock_guard hold(context.queue_mutex());
   Queue& queue = context.queue();
-  const QueueUse use(queue);
+  const QueueUse use(queue, bound.title.c_str());
   try {
     begin_errors(c, queue);
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -339,7 +339,7 @@ void Frame::run_segment(std::int32_t c) {
   Queue& queue = context.queue();
   std::unique_lock<std::mutex> hold(context.queue_mutex(), std::defer_lock);
   if (!context.device().immediate()) hold.lock();
-  const QueueUse use(queue);
+  const QueueUse use(queue, bound.title.c_str());
   const auto guarded = [&](auto&& work) {
     // After a failure nothing more runs, but who waits must hear.
     if (failed_.load(std::memory_order_acquire)) return;

@@ -10,6 +10,7 @@
 #include "compiler/graph/infer.h"
 #include "compiler/graph/op.h"
 #include "croton/error.h"
+#include "runtime/fork.h"
 #include "runtime/shared_state.h"
 
 namespace croton {
@@ -77,9 +78,8 @@ const std::string& Variable::name() const { return *checked(node_).name; }
 const std::string& Variable::context() const { return *checked(node_).context; }
 
 const std::string* intern(std::string_view text) {
-  static std::mutex mutex;
   static auto* const known = new std::unordered_set<std::string>();
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(names_mutex());
   return &*known->emplace(text).first;
 }
 

@@ -52,7 +52,7 @@ class CpuQueue final : public Queue {
  public:
   explicit CpuQueue(Threads& threads) : threads_(threads) {}
 
-  void begin() override { threads_.running.fetch_add(1, std::memory_order_relaxed); }
+  void begin(const char*) override { threads_.running.fetch_add(1, std::memory_order_relaxed); }
   void end() noexcept override { threads_.running.fetch_sub(1, std::memory_order_relaxed); }
 
   void launch(const Launch& l) override {

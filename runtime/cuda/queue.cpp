@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "croton/error.h"
+#include "runtime/cuda/more_libraries.h"
 #include "runtime/free_list.h"
 #include "runtime/log.h"
 
@@ -105,12 +106,15 @@ GpuQueue::~GpuQueue() {
   api().pop_context(&popped);
 }
 
-void GpuQueue::begin() {
+void GpuQueue::begin(const char* what) {
   gpu_->require_alive();
   gpu_->check(api().push_context(gpu_->context()), "making its context current");
+  named_ = what != nullptr && nvtx().usable();
+  if (named_) nvtx()->push(what);
 }
 
 void GpuQueue::end() noexcept {
+  if (named_) nvtx()->pop();
   ContextHandle popped = nullptr;
   if (!forked_from_cuda()) api().pop_context(&popped);
 }

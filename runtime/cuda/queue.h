@@ -44,7 +44,7 @@ class GpuQueue final : public Queue {
   explicit GpuQueue(std::shared_ptr<Gpu> gpu);
   ~GpuQueue() override;
 
-  void begin() override;
+  void begin(const char* what) override;
   void end() noexcept override;
   void launch(const Launch& launch) override;
   void call(const PreparedCall& call, void* const* operands, void* workspace) override;
@@ -108,7 +108,8 @@ class GpuQueue final : public Queue {
   /// uploads), so it is set before the fence and unset behind such work.
   std::atomic<bool> fenced_{false};
   std::vector<void*> parameters_;
-  bool told_ = false;  ///< that some steps make no graph
+  bool named_ = false;  ///< this run of steps is a range of profilers
+  bool told_ = false;   ///< that some steps make no graph
 
   std::mutex copies_mutex_;
   std::vector<HostCopy> copies_;

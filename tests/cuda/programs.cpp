@@ -1,6 +1,9 @@
 // Whole programs on GPUs: several contexts, updates, repeated calls. Runs with
 // contexts=dev0->cuda0;dev1->cuda1;again->cuda0;host->cpu. Those marked [host] compile for the CPU
 // too.
+#include <dlfcn.h>
+
+#include <string>
 #include <thread>
 
 #include "tests/cuda/both.h"
@@ -224,6 +227,25 @@ TEST_CASE("repeated calls replay a graph, with the values of each call", "[progr
   }
   const bool graphs = current_config().cuda_graphs();
   CHECK((f.statistics().replays > 0) == graphs);
+}
+
+TEST_CASE("profilers see calls by the names of their functions", "[ranges]") {
+  Shared a = shared(kA, {.target = "dev0"}), b = shared(kB, {.target = "dev1"});
+  const Function square = function({}, a * a, {.name = "square"});
+  const Function both = function({}, {a + a, b + b}, {.name = "both"});
+  square();
+  void* library = dlopen("libnvtx3interop.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  REQUIRE(library != nullptr);
+  const auto ranges = reinterpret_cast<const char* (*)()>(dlsym(library, "crotonEmulatorRanges"));
+  REQUIRE(ranges != nullptr);
+  const std::string before = ranges();
+  square();
+  CHECK(ranges() == before + "square{}");
+  square();
+  both();
+  const std::string text = std::string(ranges()).substr(before.size() + 16);
+  // Each of two contexts has a worker.
+  CHECK((text == "both{}both{}" || text == "both{both{}}"));
 }
 
 TEST_CASE("a GPU found by its address is the one of that index", "[address]") {

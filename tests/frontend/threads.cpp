@@ -1,10 +1,13 @@
 // Functions called, and made, by several threads at once. Threads only count; the test checks.
 #include <croton/croton.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -146,3 +149,31 @@ TEST_CASE("set_value and get_value go side by side with calls", "[threads]") {
         }) == 0);
   CHECK(torn == 0);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("a child of a fork builds graphs while threads of its parent do", "[threads]") {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> busy;
+  for (int t = 0; t < 2; ++t) {
+    busy.emplace_back([&, t] {
+      for (int i = 0; !stop; ++i)
+        vector("name " + std::to_string(t) + " " + std::to_string(i % 97));
+    });
+  }
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      const Variable x = vector("of the child");
+      _exit((x * 2 + 1).ndim() == 1 ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CAPTURE(i, WTERMSIG(status));
+    CHECK(WIFEXITED(status));
+    if (!WIFEXITED(status)) break;
+  }
+  stop = true;
+  for (std::thread& t : busy) t.join();
+}
+#endif
