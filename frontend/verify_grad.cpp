@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
+#include <string_view>
+#include <utility>
 
 #include "compiler/graph/node.h"
 #include "croton/function.h"
@@ -56,16 +59,25 @@ DType working_dtype(const std::vector<Array>& points, const VerifyGradOptions& o
   return options.dtype.value_or(result);
 }
 
-/// The array with one element, in row-major order, made larger by eps; and by how much that is in
-/// its dtype.
+/// The array with one element, in row-major order, moved by eps relative to its size; and by how
+/// much that is in its dtype.
 Array nudged(const Array& point, std::int64_t place, double eps, double& step) {
   std::vector<double> values = reference::values<double>(point);
   double& value = values[static_cast<std::size_t>(place)];
   const double before = value;
-  value += eps;
-  Array result = Array::from<double>(values, point.shape()).astype(point.dtype());
-  step = reference::values<double>(result)[static_cast<std::size_t>(place)] - before;
-  return result;
+  double size = eps * std::max(1.0, std::fabs(before));
+  while (true) {
+    value = before + size;
+    Array result = Array::from<double>(values, point.shape()).astype(point.dtype());
+    step = reference::values<double>(result)[static_cast<std::size_t>(place)] - before;
+    if (std::isinf(step) && std::isfinite(before) && size > 0) {
+      size = -size;  // down from the largest numbers
+    } else if (step == 0) {
+      size *= 2;  // lost in rounding
+    } else {
+      return result;
+    }
+  }
 }
 
 Shape index_of(std::int64_t place, const Shape& shape) {
@@ -81,15 +93,22 @@ double cost_of(const Function& cost, const std::vector<Array>& arguments) {
   return cost.call(arguments)[0].astype(DType::float64).item<double>();
 }
 
-/// How bad a place is: what both tolerances are exceeded by.
-double badness(const GradientError::Place& p) {
-  if (std::isnan(p.absolute_error)) return INFINITY;
-  return std::min(p.absolute_error / p.absolute_tolerance, p.relative_error / p.relative_tolerance);
+using Worst = std::optional<GradientError::Place>;
+
+/// Keeps a place that exceeds both tolerances where no other is worse. NaN exceeds all.
+void judge(const GradientError::Place& p, Worst& worst) {
+  if (p.absolute_error <= p.absolute_tolerance) return;
+  if (p.relative_error <= p.relative_tolerance) return;
+  if (worst && (std::isnan(worst->absolute_error) || p.absolute_error <= worst->absolute_error)) {
+    return;
+  }
+  worst = p;
 }
 
-/// The worst element of one argument, beside `worst`.
+/// The worst element of one argument, beside `worst`; `tolerances` says what is wrong.
 void compare(const Array& analytic, std::size_t argument, const Function& cost,
-             const std::vector<Array>& arguments, double eps, GradientError::Place& worst) {
+             const std::vector<Array>& arguments, double eps,
+             const GradientError::Place& tolerances, Worst& worst) {
   const std::vector<double> slopes = reference::values<double>(analytic);
   const double here = cost_of(cost, arguments);
   const Array& point = arguments[argument];
@@ -97,7 +116,7 @@ void compare(const Array& analytic, std::size_t argument, const Function& cost,
     std::vector<Array> moved = arguments;
     double step = 0;
     moved[argument] = nudged(point, place, eps, step);
-    GradientError::Place p = worst;
+    GradientError::Place p = tolerances;
     p.argument = argument;
     p.index = index_of(place, point.shape());
     p.analytic = slopes[static_cast<std::size_t>(place)];
@@ -107,7 +126,25 @@ void compare(const Array& analytic, std::size_t argument, const Function& cost,
         p.absolute_error / std::max(std::fabs(p.analytic) + std::fabs(p.numeric), 1e-8);
     // Two infinities of one sign are the same.
     if (p.analytic == p.numeric) p.absolute_error = p.relative_error = 0;
-    if (badness(p) > badness(worst)) worst = p;
+    judge(p, worst);
+  }
+}
+
+/// The numbers by which gradients are judged.
+void check_options(const VerifyGradOptions& options, const GradientError::Place& tolerances,
+                   double eps, const Loc& loc) {
+  if (!(eps > 0) || std::isinf(eps)) {
+    graph_error("verify_grad", fmt::format("eps must be positive and finite: got {}", eps), loc);
+  }
+  const std::pair<std::string_view, double> given[] = {
+      {"absolute_tolerance", tolerances.absolute_tolerance},
+      {"relative_tolerance", tolerances.relative_tolerance}};
+  for (const auto& [name, tolerance] : given) {
+    if (tolerance >= 0) continue;
+    graph_error("verify_grad", fmt::format("{} must be at least 0: got {}", name, tolerance), loc);
+  }
+  if (options.tests < 1) {
+    graph_error("verify_grad", fmt::format("tests must be at least 1: got {}", options.tests), loc);
   }
 }
 
@@ -121,9 +158,10 @@ void verify_grad(const std::function<Variable(const std::vector<Variable>&)>& f,
   const Loc loc = line.named("verify_grad");
   const Precision precision = precision_of(working_dtype(points, options, loc));
   const double eps = options.eps.value_or(precision.eps);
-  if (!(eps > 0)) {
-    graph_error("verify_grad", fmt::format("eps must be positive: got {}", eps), loc);
-  }
+  GradientError::Place tolerances;
+  tolerances.absolute_tolerance = options.absolute_tolerance.value_or(precision.tolerance);
+  tolerances.relative_tolerance = options.relative_tolerance.value_or(precision.tolerance);
+  check_options(options, tolerances, eps, loc);
   std::vector<Variable> inputs;
   for (const Array& point : points) {
     inputs.push_back(make_input({point.dtype(), point.shape()}, "", loc));
@@ -148,14 +186,12 @@ void verify_grad(const std::function<Variable(const std::vector<Variable>&)>& f,
     for (double& number : numbers) number = 0.5 + static_cast<double>(random() >> 11) * 0x1p-53;
     std::vector<Array> arguments = points;
     arguments.push_back(Array::from<double>(numbers, shape).astype(y.dtype()));
-    GradientError::Place worst;
-    worst.absolute_tolerance = options.absolute_tolerance.value_or(precision.tolerance);
-    worst.relative_tolerance = options.relative_tolerance.value_or(precision.tolerance);
+    Worst worst;
     const Outputs analytic = slopes.call(arguments);
     for (std::size_t k = 0; k < points.size(); ++k) {
-      compare(analytic[k], k, value, arguments, eps, worst);
+      compare(analytic[k], k, value, arguments, eps, tolerances, worst);
     }
-    if (badness(worst) > 1) throw GradientError(worst);
+    if (worst) throw GradientError(*worst);
   }
 }
 

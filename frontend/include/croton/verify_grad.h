@@ -38,13 +38,14 @@ class CROTON_API GradientError : public Error {
 };
 
 struct VerifyGradOptions {
-  /// How many random weights of the results are tried.
+  /// How many random weights of the results are tried; at least 1.
   int tests = 2;
   /// Of the weights, which lie in [0.5, 1.5).
   std::uint64_t seed = 1;
-  /// The step: 1e-7 for float64, 3e-4 for float32, 1e-1 for narrower ones, unless given.
+  /// Of the step: 1e-7 for float64, 3e-4 for float32, 1e-1 for narrower ones, unless given.
   std::optional<double> eps = {};
-  /// Tolerances: 1e-4 for float64, 1e-2 for float32, 5e-2 for narrower ones, unless given.
+  /// Tolerances: 1e-4 for float64, 1e-2 for float32, 5e-2 for narrower ones, unless given;
+  /// at least 0.
   std::optional<double> absolute_tolerance = {};
   std::optional<double> relative_tolerance = {};
   /// The dtype that decides about step and tolerances; else the narrowest of the points'.
@@ -55,10 +56,12 @@ struct VerifyGradOptions {
 
 /// Checks the gradients of a function at a point: f gets symbols of the points' types and gives a
 /// float value of any shape; the sum of its elements, with random weights, is differentiated by
-/// `grad` and by finite differences, (cost(x + eps) - cost(x)) / eps in one element after the
-/// other. GradientError where an element differs by more than the absolute tolerance and, relative
-/// to |a| + |b|, by more than the relative one. Points must be floats; one that f does not use has
-/// gradient 0.
+/// `grad` and by finite differences, (cost(x + step) - cost(x)) / step in one element after the
+/// other. The step is eps * max(1, |x|) as the point's dtype has it: more where that would leave x
+/// as it is, negative where it would make x infinite. GradientError where an element differs by
+/// more than the absolute tolerance and, relative to |a| + |b|, by more than the relative one.
+/// Points must be floats; one that f does not use has gradient 0. GraphError for options out of
+/// range.
 CROTON_API void verify_grad(const std::function<Variable(const std::vector<Variable>&)>& f,
                             const std::vector<Array>& points, const VerifyGradOptions& options = {},
                             Loc loc = Loc::current());
