@@ -6,6 +6,7 @@
 #include <map>
 
 #include "ops/build.h"
+#include "ops/size_arithmetic.h"
 #include "ops/sizes.h"
 #include "ops/slice.h"
 #include "ops/take.h"
@@ -188,17 +189,6 @@ Variable move_axes(const Variable& x, int from, int count, int to, const Loc& lo
   return dimshuffle(x, order, loc);
 }
 
-/// 0, 1, ... along a batch.
-Variable numbers_of(const BatchArgs& args) {
-  const Size sizes[] = {args.size()};
-  SizeList list = size_list("take", sizes, args.loc);
-  return apply("iota", list.symbols,
-               {{"sizes", list.numbers},
-                {"axis", std::int64_t{0}},
-                {"dtype", static_cast<std::int64_t>(DType::int64)}},
-               args.loc);
-}
-
 // The indices' axes stand where the indexed axes were if those are adjacent, else in front; the
 // batch's axis is one of them where indices differ between its elements.
 std::vector<Lane> take_batch(const BatchArgs& args) {
@@ -226,7 +216,7 @@ std::vector<Lane> take_batch(const BatchArgs& args) {
   std::vector<int> behind;
   for (int k = 0; k < rank; ++k) behind.push_back(k + 1);
   where.insert(where.begin(), 0);
-  indices.insert(indices.begin(), insert_axes(numbers_of(args), behind, args.loc));
+  indices.insert(indices.begin(), insert_axes(positions(args.size(), args.loc), behind, args.loc));
   const Variable y = take_entries(x, where, std::move(indices), 0, args.loc);
   return {{move_axes(y, 1, rank, 1 + before, args.loc)}};
 }
@@ -240,7 +230,7 @@ Lane put_differing(const BatchArgs& args) {
   const Variable indices = args.in[2].value;
   const std::vector<Size> sizes = sizes_of(x, loc);
   SizeList list = size_list("take", std::span(sizes).first(2), loc);
-  std::vector<Variable> inputs{insert_axes(numbers_of(args), {1}, loc), indices};
+  std::vector<Variable> inputs{insert_axes(positions(args.size(), loc), {1}, loc), indices};
   inputs.insert(inputs.end(), list.symbols.begin(), list.symbols.end());
   const Variable flat = apply("flat_index", std::move(inputs), {{"sizes", list.numbers}}, loc);
   const Lane y = args.again(
