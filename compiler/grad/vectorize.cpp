@@ -20,8 +20,10 @@ namespace {
 /// Puts a batch through a graph, one node after the other.
 class Vectorizer {
  public:
-  explicit Vectorizer(const VariableMap<Variable>& replace) {
-    for (const auto& [old, wide] : replace) lanes_.emplace(old, Lane{wide});
+  /// Values replaced by a batch, and by one of their own rank.
+  Vectorizer(const VariableMap<Variable>& wide, const VariableMap<Variable>& same) {
+    for (const auto& [old, value] : wide) lanes_.emplace(old, Lane{value});
+    for (const auto& [old, value] : same) lanes_.emplace(old, Lane{value, false});
   }
 
   Lane of(const Variable& v) const {
@@ -100,24 +102,34 @@ class Vectorizer {
     return results;
   }
 
-  /// With a rule that takes the batch, too.
+  /// With a rule that takes the batch, too. What the rule only uses stays the same for all where it
+  /// is.
   static Lane custom(const BatchArgs& args) {
+    const auto own = [&](std::size_t operand) {
+      return operand > args.node.graph->outputs.size() && !args.batched(static_cast<int>(operand));
+    };
     std::vector<Variable> inputs;
-    for (int k = 0; k < args.count(); ++k) inputs.push_back(args.full(k));
+    for (int k = 0; k < args.count(); ++k) {
+      inputs.push_back(own(static_cast<std::size_t>(k)) ? args.in[k].value : args.full(k));
+    }
     const Lane result = args.again(std::move(inputs), {});
     const Node& node = *result.value.node();
     auto rule = std::make_shared<Graph>();
     VariableMap<Variable> replace;
     const Graph& old = *args.node.graph;
     for (std::size_t k = 0; k < old.inputs.size(); ++k) {
-      // Symbols of the inputs, then of the value and its gradient.
+      // Symbols of the operands behind the value, then of it and its gradient.
       const std::size_t operand = k + 1 < node.inputs.size() ? k + 1 : 0;
+      if (own(operand)) {
+        rule->inputs.push_back(old.inputs[k]);
+        continue;
+      }
       const Variable& like = node.inputs[operand];
       rule->inputs.push_back(
           make_input(like.node()->outputs[like.output()], old.inputs[k].name(), args.loc));
       replace.emplace(old.inputs[k], rule->inputs.back());
     }
-    Vectorizer inner(replace);
+    Vectorizer inner(replace, {});
     std::vector<Variable> wanted;
     for (const Variable& v : old.outputs) {
       if (v.defined()) wanted.push_back(v);
@@ -127,7 +139,7 @@ class Vectorizer {
       rule->outputs.push_back(Variable());
       if (!old.outputs[k].defined()) continue;
       const Lane lane = inner.of(old.outputs[k]);
-      const Variable& like = node.inputs[k + 1];
+      const Variable& like = rule->inputs[k];
       rule->outputs.back() = lane.batched ? lane.value : broadcast_like(lane.value, like, args.loc);
     }
     const_cast<Node&>(node).graph = std::move(rule);
@@ -215,6 +227,11 @@ std::vector<Variable> vectorize_graph(const std::vector<Variable>& outputs,
                                       const std::vector<std::pair<Variable, Variable>>& replace,
                                       Loc line) {
   const Loc loc = line.named("vectorize_graph");
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (!outputs[k].defined()) {
+      graph_error("vectorize", fmt::format("output {} is empty", k + 1), loc);
+    }
+  }
   std::vector<Widened> values;
   VariableMap<Variable> same;
   int passes = 0;
@@ -227,11 +244,9 @@ std::vector<Variable> vectorize_graph(const std::vector<Variable>& outputs,
       values.push_back(std::move(value));
     }
   }
-  Graph graph;
-  graph.outputs = outputs;
-  if (!same.empty()) graph = rebuild(graph, {}, same);
+  std::vector<Variable> results = outputs;
   // One axis a pass, the one next to the values' own axes first.
-  for (int pass = 0; pass < passes; ++pass) {
+  for (int pass = 0; pass < std::max(passes, 1); ++pass) {
     VariableMap<Variable> step;
     for (Widened& value : values) {
       if (value.more == 0) continue;
@@ -245,11 +260,12 @@ std::vector<Variable> vectorize_graph(const std::vector<Variable>& outputs,
       value.at = next;
     }
     check_sizes(step, loc);
-    Vectorizer vectorizer(step);
-    vectorizer.run(graph.outputs);
-    for (Variable& output : graph.outputs) output = vectorizer.of(output).value;
+    Vectorizer vectorizer(step, same);
+    vectorizer.run(results);
+    for (Variable& result : results) result = vectorizer.of(result).value;
+    same.clear();
   }
-  return graph.outputs;
+  return results;
 }
 
 namespace {
@@ -276,6 +292,7 @@ std::vector<Variable> vmap(
   std::vector<Variable> elements;
   std::vector<std::pair<Variable, Variable>> replace;
   for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (!inputs[k].defined()) graph_error("vmap", fmt::format("input {} is empty", k + 1), loc);
     if (!in_axes[k]) {
       elements.push_back(inputs[k]);
       continue;

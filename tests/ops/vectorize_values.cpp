@@ -183,6 +183,22 @@ TEST_CASE("batches of several axes", "[ops][vectorize]") {
              Array::full({}, 8.0, DType::float64));
 }
 
+TEST_CASE("values are replaced at once, not one after the other", "[ops][vectorize]") {
+  const Variable x = floats({kAnyDim}), y = floats({kAnyDim}), z = floats({kAnyDim});
+  const Variable ys = floats({kAnyDim, kAnyDim}), yss = floats({kAnyDim, kAnyDim, kAnyDim});
+  const Values at{{y, counting({3})},
+                  {z, reals({5, 7, 11})},
+                  {ys, counting({2, 3})},
+                  {yss, counting({4, 2, 3})}};
+  const Variable h = exp(x);
+  check_same(value(vectorize_graph(h + x, {{x, z}, {h, ys}}), at), value(ys + z, at));
+  check_same(value(vectorize_graph(h + x, {{h, yss}, {x, z}}), at), value(yss + z, at));
+  check_same(value(vectorize_graph(x - y, {{x, y}, {y, ys}}), at), value(y - ys, at));
+  check_same(
+      value(vectorize_graph(x - 2 * y, {{x, y}, {y, x}}), {{x, reals({1})}, {y, reals({5})}}),
+      reals({3}));
+}
+
 TEST_CASE("a gradient on a batch is one for each element", "[ops][vectorize][grad]") {
   const Variable w = floats({kAnyDim, kAnyDim}, "w"), x = floats({kAnyDim});
   const Variable t = input(DType::int64, {});
@@ -243,6 +259,15 @@ TEST_CASE("batches say what does not fit", "[ops][vectorize]") {
                vectorize_graph(sum(x) + sum(y), {{x, floats({2, 3})}, {y, floats({5, 4})}});
              }),
              Contains("clash") && Contains("2") && Contains("5"));
+  CHECK_THAT(message_of<GraphError>([&] {
+               vectorize_graph({exp(x), none_yet}, {{x, floats({2, 3})}});
+             }),
+             Contains("[vectorize_graph] output 2 is empty"));
+  const auto nothing = [](const std::vector<Variable>&) { return std::vector<Variable>(1); };
+  CHECK_THAT(message_of<GraphError>([&] { vmap(nothing, {x}); }),
+             Contains("[vmap]") && Contains("is empty"));
+  CHECK_THAT(message_of<GraphError>([&] { vmap(nothing, {none_yet}); }),
+             Contains("[vmap] input 1 is empty"));
   // A size that would differ between elements.
   const Variable n = input(DType::int64, {}), ns = input(DType::int64, {kAnyDim});
   CHECK_THAT(message_of<GraphError>([&] {
