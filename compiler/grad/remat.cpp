@@ -4,6 +4,7 @@
 
 #include "compiler/grad/reverse.h"
 #include "compiler/graph/gradient_ops.h"
+#include "croton/error.h"
 #include "ops/build.h"
 
 namespace croton {
@@ -24,25 +25,61 @@ std::vector<Variable> sources(const Variable& value, const std::vector<Variable>
   return result;
 }
 
+/// Values between the operands and the value at which the walk back does not just go through.
+std::vector<Variable> stops_inside(const Node& node, const ReverseMode& walk) {
+  std::vector<Variable> result;
+  VariableSet seen(node.inputs.begin() + 1, node.inputs.end());
+  std::vector<Variable> todo{node.inputs[0]};
+  while (!todo.empty()) {
+    const Variable v = todo.back();
+    todo.pop_back();
+    if (!seen.insert(v).second) continue;
+    if (walk.stops_at(v)) {
+      result.push_back(v);
+    } else {
+      todo.insert(todo.end(), v.node()->inputs.begin(), v.node()->inputs.end());
+    }
+  }
+  return result;
+}
+
 /// The value once more, from its inputs as they are after its gradient came; and then the gradients
-/// of that.
+/// of that. Values inside that the walk stops at count as inputs.
 std::vector<Variable> remat_gradient(const GradArgs& args) {
   const Loc loc = place_of(args.node);
-  const std::size_t count = args.node.inputs.size();
+  internal_check(args.walk != nullptr, "remat needs the walk that it is part of");
+  const std::uint64_t since = next_node_id();
+  std::vector<Variable> from(args.node.inputs.begin() + 1, args.node.inputs.end());
+  const std::size_t operands = from.size();
+  for (const Variable& v : stops_inside(args.node, *args.walk)) from.push_back(v);
   VariableMap<Variable> later;
   std::vector<Variable> wrt;
-  for (std::size_t k = 1; k < count; ++k) {
-    wrt.push_back(apply("delay", {args.node.inputs[k], args.g()}, {}, loc));
-    later.emplace(args.node.inputs[k], wrt.back());
+  for (const Variable& v : from) {
+    const auto [it, first] = later.emplace(v, Variable());
+    if (!first) continue;
+    it->second = apply("delay", {v, args.g()}, {}, loc);
+    if (is_float(v.dtype()) && args.walk->passes(v)) wrt.push_back(it->second);
   }
   Graph graph;
   graph.outputs = {args.node.inputs[0]};
   const Variable again = rebuild(graph, {}, later).outputs[0];
-  ReverseMode reverse({});
-  reverse.start(again, args.g());
-  reverse.run(wrt);
-  std::vector<Variable> result(count);
-  for (std::size_t k = 1; k < count; ++k) result[k] = reverse.of(wrt[k - 1]);
+  ReverseMode inner({});
+  inner.start(again, args.g());
+  inner.run(wrt);
+  std::vector<Variable> result(args.node.inputs.size());
+  VariableSet seen;
+  for (std::size_t k = 0; k < from.size(); ++k) {
+    if (!seen.insert(from[k]).second) continue;
+    const Variable& copy = later.at(from[k]);
+    if (const std::string* why = inner.undefined(copy)) args.walk->mark_undefined(from[k], *why);
+    const Variable gradient = inner.of(copy);
+    if (k < operands) {
+      result[k + 1] = gradient;
+    } else if (gradient.defined()) {
+      relocate(gradient, since, loc);
+      args.walk->add(from[k], gradient);
+    }
+  }
   return result;
 }
 

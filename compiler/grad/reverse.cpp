@@ -53,8 +53,11 @@ void ReverseMode::fix(const Variable& v, const Variable& gradient) {
   fixed_.insert(v);
 }
 
-/// Whether a gradient that flows into a value is of use. That of a constant is where it is asked
-/// for itself.
+bool ReverseMode::stops_at(const Variable& v) const {
+  return constants_.contains(v) || fixed_.contains(v) || targets_.contains(v);
+}
+
+// The gradient of a constant is of use where it is asked for itself.
 bool ReverseMode::passes(const Variable& v) const {
   return depends_.contains(v.node()) && (!constants_.contains(v) || targets_.contains(v));
 }
@@ -124,7 +127,7 @@ void ReverseMode::backward(const Node& node) {
 void ReverseMode::follow_rule(const Node& node, const std::vector<Variable>& gradients,
                               std::span<const bool> needed) {
   const std::uint64_t since = next_node_id();
-  const std::vector<Variable> results = node.op->grad({node, gradients, needed});
+  const std::vector<Variable> results = node.op->grad({node, gradients, needed, this});
   internal_check(results.size() == node.inputs.size(), "a gradient rule skipped an input");
   const Loc loc = place_of(node);
   for (std::size_t k = 0; k < results.size(); ++k) {

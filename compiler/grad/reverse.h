@@ -37,13 +37,22 @@ class ReverseMode {
   /// Whether what it begins at was computed from a value, by whatever ops. Only for `wrt`.
   bool reaches(const Variable& v) const { return reached_.contains(v.node()); }
 
- private:
+  // For rules that walk back through a part of the graph themselves.
+
+  /// Whether the walk may not just go through a value: it is a constant, has a known gradient, or
+  /// is asked for.
+  bool stops_at(const Variable& v) const;
+  /// Whether a gradient that flows into a value is of use.
+  bool passes(const Variable& v) const;
+  /// A gradient that flows into a value older than the node of the rule.
   void add(const Variable& v, const Variable& gradient);
+  /// The gradient with respect to such a value is not defined.
   void mark_undefined(const Variable& v, const std::string& why);
+
+ private:
   void backward(const Node& node);
   void follow_rule(const Node& node, const std::vector<Variable>& gradients,
                    std::span<const bool> needed);
-  bool passes(const Variable& v) const;
 
   VariableSet constants_;
   VariableSet targets_;

@@ -22,11 +22,14 @@ enum class OpForm : std::uint8_t {
   move,     ///< transfer between contexts
 };
 
+class ReverseMode;
+
 /// The gradient rule's view: forward node, gradients of its outputs (undefined where none flows).
 struct GradArgs {
   const Node& node;
   std::span<const Variable> grads;
   std::span<const bool> needed = {};  ///< inputs whose gradient will be used; empty: all of them
+  ReverseMode* walk = nullptr;        ///< for rules that walk back through a part themselves
 
   bool wants(int k) const { return needed.empty() || needed[k]; }
   const Variable& in(int k) const { return node.inputs[k]; }

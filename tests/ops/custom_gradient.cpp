@@ -146,6 +146,82 @@ TEST_CASE("remat changes no value and no gradient", "[ops][grad][remat]") {
   CHECK_THAT(message_of<GraphError>([&] { remat(x, {Variable()}); }), Contains("is empty"));
 }
 
+namespace {
+
+/// The same values with so many marks around them.
+struct Marked {
+  Variable a, b, c, h, cost;
+  Marked(const Point& p, int marks) {
+    a = exp(p.x / 4);
+    b = a * p.y;
+    c = tanh(b / 40) + square(a);
+    if (marks == 2) c = remat(c, {p.x});
+    h = c * a;
+    if (marks > 0) h = remat(h, {p.x});
+    cost = sum(square(h)) + sum(b * h);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("gradients by, at and up to values inside a remat", "[ops][grad][remat]") {
+  const Point p;
+  const auto slopes = [&](int marks) {
+    const Marked m(p, marks);
+    std::vector<Variables> all{grad(m.cost, {m.a}), grad(m.cost, {m.b, m.c, m.h}),
+                               grad(m.cost, {p.x, m.a, m.b, m.c, p.y})};
+    for (const Variable& v : {m.a, m.b, m.c, m.h}) {
+      const GradOptions constant{.consider_constant = {v},
+                                 .disconnected_inputs = Disconnected::ignore};
+      all.push_back(grad(m.cost, {p.x, p.y}, constant));
+      all.push_back(grad(m.cost, {p.x, p.y, v}, constant));
+      const GradOptions known{.disconnected_inputs = Disconnected::ignore,
+                              .known_grads = {{v, 3 * v}}};
+      all.push_back(grad(m.cost, {p.x, p.y}, known));
+      all.push_back(grad(m.cost, {p.x, p.y, v}, known));
+      const SubgraphGradients part = subgraph_grad({p.x, p.y}, {v}, {}, m.cost);
+      all.push_back(part.wrt);
+      all.push_back(part.end);
+      all.push_back(Lop({m.h, v}, {p.x, m.a}, {p.y, p.x}));
+      all.push_back(grad(sum(grad(m.cost, v)), {p.x, p.y}));
+    }
+    return all;
+  };
+  const std::vector<Variables> plain = slopes(0);
+  for (const int marks : {1, 2}) {
+    const std::vector<Variables> marked = slopes(marks);
+    for (std::size_t k = 0; k < plain.size(); ++k) {
+      for (std::size_t i = 0; i < plain[k].size(); ++i) {
+        INFO(marks << " marks, case " << k << ", gradient " << i);
+        CHECK(allclose(value(marked[k][i], p.at), value(plain[k][i], p.at), 1e-12, 1e-14));
+      }
+    }
+  }
+  // Compiled, and a value that is put in afterwards, made of what the mark does not know.
+  const Marked m(p, 1);
+  const Function f = function({p.x, p.y}, grad(m.cost, m.b));
+  CHECK(allclose(f(p.at.at(p.x), p.at.at(p.y))[0], value(plain[1][0], p.at), 1e-12, 1e-14));
+  const Variable z = floats({kAnyDim}, "z");
+  Values at = p.at;
+  at[z] = reals({0.5, -1, 2});
+  const Variable other = vectorize_graph(m.h, {{m.b, z * z}});
+  CHECK(allclose(value(grad(sum(other), z), at), value(grad(sum(tanh(z * z / 40) * m.a), z), at),
+                 1e-12, 1e-14));
+}
+
+TEST_CASE("remat passes on that a gradient is not defined", "[ops][grad][remat]") {
+  const Point p;
+  const Variable y = exp(grad_undefined(p.x, "of a reason")) * p.y;
+  for (const Variable& v : {y, remat(y, {p.x})}) {
+    CHECK_THAT(message_of<GraphError>([&] { grad(sum(v), p.x); }), Contains("of a reason"));
+    const GradOptions options{.disconnected_inputs = Disconnected::ignore,
+                              .null_gradients = Undefined::empty};
+    const Variables slopes = grad(sum(v), {p.x, p.y}, options);
+    CHECK(!slopes[0].defined());
+    CHECK(slopes[1].defined());
+  }
+}
+
 TEST_CASE("remat needs less memory for a deep chain", "[ops][grad][remat]") {
   constexpr int kDepth = 16;
   const Variable x = input(DType::float32, {256, 64}), w = input(DType::float32, {64, 64});
