@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "compiler/graph/gradient_ops.h"
 #include "compiler/graph/op.h"
 #include "croton/error.h"
 #include "croton/tensor.h"
@@ -36,6 +37,7 @@ FunctionMaker::FunctionMaker(const std::vector<Variable>& inputs, const OutputLi
   add_outputs(outputs);
   add_updates();
   apply_givens();
+  graph.graph = without_rules(graph.graph);
   if (!options.no_default_updates) add_default_updates();
   check_reachable();
 }

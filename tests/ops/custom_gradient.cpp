@@ -1,6 +1,8 @@
 // Values with gradients of the user's, and values that are computed again for their gradients.
 #include "croton/custom_gradient.h"
 
+#include <functional>
+
 #include "croton/function.h"
 #include "croton/grad.h"
 #include "croton/jacobian.h"
@@ -80,6 +82,90 @@ TEST_CASE("rules are differentiated in turn, on batches too", "[ops][grad][custo
   CHECK(array_equal(value(grad(sum(wide), xs), at), value(3 * ones_like(xs) * p.y, at)));
   const Variable each = vectorize_graph(grad(sum(tripled(p.x, p.y) * p.x), p.x), {{p.x, xs}});
   CHECK(array_equal(value(each, at), value(4 * xs * p.y, at)));
+}
+
+TEST_CASE("what a rule uses is put on batches", "[ops][grad][custom_gradient][vectorize]") {
+  const Point p;
+  const Variable c = floats({kAnyDim}, "c"), n = input(DType::int64, {}, "n");
+  const Variable xs = floats({kAnyDim, kAnyDim}), cs = floats({kAnyDim, kAnyDim});
+  Values at = p.at;
+  at[c] = reals({2, 3, 4});
+  at[n] = Array::full({}, std::int64_t{1}, DType::int64);
+  at[xs] = counting({2, 3});
+  at[cs] = counting({2, 3});
+  const auto same = [&](const Variable& got, const Variable& want) {
+    CHECK(array_equal(value(got, at), value(want, at)));
+  };
+  const auto with = [&](const Variable& x, const std::function<Variable(const Variable&)>& slope) {
+    return custom_gradient({x}, x * x,
+                           [&](const Variables& in, const Variable&, const Variable& g) {
+                             return Variables{g * slope(in[0])};
+                           });
+  };
+  const Variable z = with(p.x, [&](const Variable& x) { return c * x; });
+  const Variable both = vectorize_graph(z, {{p.x, xs}, {c, cs}});
+  same(grad(sum(both), xs), cs * xs);
+  same(grad(sum(grad(sum(both), xs)), cs), xs);
+  same(grad(sum(vectorize_graph(z, {{p.x, xs}})), xs), c * xs);
+  same(grad(sum(vectorize_graph(z, {{c, cs}})), p.x), sum(cs, 0) * p.x);
+  // By one of its rank.
+  same(grad(sum(vectorize_graph(z, {{c, p.y}})), p.x), p.y * p.x);
+  // Made of what is put on the batch; and an index, which must be the same for all.
+  const auto f = [&](const Variables& in) {
+    const Variable slope = 2 * in[0] + 1;
+    return Variables{with(in[0], [&](const Variable&) { return slope; }),
+                     with(in[0], [&](const Variable& x) { return ones_like(x) * x(n); })};
+  };
+  const Variables each = vmap(f, {xs});
+  same(grad(sum(each[0]), xs), 2 * xs + 1);
+  same(grad(sum(each[1]), xs), ones_like(xs) * expand_dims(dimshuffle(xs, {1, 0})(n), 1));
+}
+
+TEST_CASE("what a rule uses as its result, on batches of batches",
+          "[ops][grad][custom_gradient][vectorize]") {
+  const Point p;
+  const Variable c = floats({kAnyDim}), xs = floats({kAnyDim, kAnyDim});
+  const Variable xss = floats({kAnyDim, kAnyDim, kAnyDim}), cs = floats({kAnyDim, kAnyDim});
+  const Values at{{xss, counting({4, 2, 3})}, {cs, counting({4, 3})}};
+  const Variable z = custom_gradient(
+      {p.x}, p.x * p.x,
+      [&](const Variables&, const Variable&, const Variable&) { return Variables{c}; });
+  const Variable wide = vectorize_graph(vectorize_graph(z, {{p.x, xs}}), {{xs, xss}, {c, cs}});
+  const Variable want = zeros_like(xss) + expand_dims(cs, 1);
+  CHECK(array_equal(value(grad(sum(wide), xss), at), value(want, at)));
+}
+
+TEST_CASE("what a rule uses in rules and marks around it", "[ops][grad][custom_gradient][remat]") {
+  const Point p;
+  const Variable c = floats({kAnyDim}, "c");
+  Values at = p.at;
+  at[c] = reals({2, 3, 4});
+  // A rule within a rule, which uses the outer one's symbols: its slope by g is c x, not 1.
+  const Variable z =
+      custom_gradient({p.x}, p.x + 0, [&](const Variables& in, const Variable&, const Variable& g) {
+        return Variables{
+            custom_gradient({g}, g + 0, [&](const Variables&, const Variable&, const Variable& h) {
+              return Variables{h * c * in[0]};
+            })};
+      });
+  const Variable v = floats({kAnyDim}, "v");
+  at[v] = reals({1, 10, 100});
+  const Variable slope = Lop({z}, {p.x}, {v})[0];
+  CHECK(array_equal(value(slope, at), at[v]));
+  CHECK(array_equal(value(grad(sum(slope), v), at), value(c * p.x, at)));
+  // Computed again from what is there later, what the rule uses too.
+  const Variable used = exp(p.x);
+  const Variable y = custom_gradient({p.x}, square(used),
+                                     [&](const Variables& in, const Variable&, const Variable& g) {
+                                       return Variables{g * used * in[0] * c};
+                                     });
+  const Variable marked = remat(y, {p.x});
+  CHECK(array_equal(value(grad(sum(marked), p.x), at), value(grad(sum(y), p.x), at)));
+  const Function f = function({p.x, c}, grad(sum(marked), p.x));
+  CHECK(allclose(f(at[p.x], at[c])[0], value(used * p.x * c, at)));
+  // No function of the value needs what only the rule uses.
+  const Function forward = function({p.x}, y);
+  CHECK(allclose(forward(at[p.x])[0], value(square(used), at)));
 }
 
 TEST_CASE("custom gradients fuse as if they were not there", "[ops][grad][custom_gradient]") {

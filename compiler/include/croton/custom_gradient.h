@@ -15,9 +15,10 @@ using GradientRule = std::function<std::vector<Variable>(
 
 /// `value`, whose gradients with respect to `inputs` come from the rule, not from the graph between
 /// them: nothing flows back into that. What else the value is made of gets no gradient. The rule is
-/// called once, here, with symbols; it may use other values of the graph as constants. Its result
-/// may be differentiated again. The value itself is computed as if the mark were not there.
-/// GraphError where the rule gives gradients that do not fit.
+/// called once, here, with symbols; it may use other values of the graph, which are put on batches
+/// and replaced as the inputs are, but get no gradient by it. Its result may be differentiated
+/// again, by those, too. The value itself is computed as if the mark were not there. GraphError
+/// where the rule gives gradients that do not fit.
 CROTON_API Variable custom_gradient(const std::vector<Variable>& inputs, const Variable& value,
                                     const GradientRule& rule, Loc loc = Loc::current());
 
