@@ -10,6 +10,7 @@
 #include "croton/reduce.h"
 #include "tests/ops/batch.h"
 #include "tests/ops/layouts.h"
+#include "tests/ops/op_random.h"
 
 using namespace croton;
 using namespace croton::test;
@@ -125,9 +126,9 @@ bool is_tried(const OpDef& op) {
 }  // namespace
 
 TEST_CASE("compiled ops give the values of their references", "[ops][conformance]") {
-  std::mt19937 random(11);
   for (const OpDef* op : OpRegistry::instance().all()) {
     if (!is_tried(*op)) continue;
+    std::mt19937 random = random_for(op->name, 11);
     std::vector<Trial> trials;
     for (const Example& example : op->examples) add_trials(*op, example, random, trials);
     INFO(op->name);
@@ -144,9 +145,9 @@ TEST_CASE("compiled ops give the values of their references", "[ops][conformance
 }
 
 TEST_CASE("compiled gradients agree with finite differences", "[ops][conformance][grad]") {
-  std::mt19937 random(12);
   for (const OpDef* op : OpRegistry::instance().all()) {
     if (!is_tried(*op) || op->grad == nullptr) continue;
+    std::mt19937 random = random_for(op->name, 12);
     for (const Example& example : op->examples) {
       const std::optional<Trial> trial =
           make_trial(*op, example, DType::float64, Layout::contiguous, true, random);

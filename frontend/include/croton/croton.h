@@ -5,6 +5,7 @@
 #include "croton/cache.h"
 #include "croton/config.h"
 #include "croton/context.h"
+#include "croton/cumulative.h"
 #include "croton/custom_gradient.h"
 #include "croton/dtype.h"
 #include "croton/error.h"
