@@ -40,12 +40,26 @@ struct CompileContext {
 /// The graph after all passes, as it is cut into kernels.
 FunctionGraph optimize(FunctionGraph function, const CompileContext& context);
 
-/// The plan of an optimized function. `written` is the graph before that, which says what must hold
-/// in each call.
+/// The plan of an optimized function that is one part. `written` is the graph before that, which
+/// says what must hold in each call.
 Plan make_plan(const FunctionGraph& function, const CompileContext& context,
                const Graph* written = nullptr);
 
-/// Both.
+/// A part of a function that has a plan of its own. Its inputs are those of the whole function, and
+/// behind them what it takes from earlier parts.
+struct FunctionPart {
+  FunctionGraph written;
+  FunctionGraph optimized;
+  std::vector<Taken> taken;
+  Plan plan;
+};
+
+/// The parts of a function with their plans: one, unless sizes follow from values that it computes
+/// itself. `optimized` is what optimize() made of `written`.
+std::vector<FunctionPart> make_parts(const FunctionGraph& written, const FunctionGraph& optimized,
+                                     const CompileContext& context);
+
+/// The plan of a function that is not optimized, and one part.
 Plan compile(FunctionGraph function, const CompileContext& context);
 
 }  // namespace croton

@@ -14,7 +14,6 @@
 #include "frontend/function_graph.h"
 #include "frontend/function_impl.h"
 #include "runtime/array_access.h"
-#include "runtime/executable.h"
 #include "runtime/runtime.h"
 
 namespace croton {
@@ -77,7 +76,7 @@ bool convert_exactly(const Array& value, DType dtype, Array& result) {
 }  // namespace
 
 Array Function::Impl::argument(const Arg& arg, std::size_t position) const {
-  const PlanInput& input = executable->plan().inputs[position];
+  const PlanInput& input = program->plan(0).inputs[position];
   const auto fail = [&](const std::string& what) {
     throw CallError(fmt::format("[{}] argument {}{}: {}", name, position,
                                 input.name.empty() ? "" : " (\"" + input.name + "\")", what));
@@ -115,10 +114,10 @@ Outputs Function::Impl::run(std::span<const Array> arguments,
   Outputs outputs = self->make_outputs(self);
   const std::span<Array> into = self->results(outputs);
   if (debug) {
-    const auto call = [&] { executable->run(arguments, into); };
+    const auto call = [&] { program->run(arguments, into); };
     debug->run(arguments, into, std::ref(call));
   } else {
-    executable->run(arguments, into);
+    program->run(arguments, into);
   }
   return outputs;
 }
@@ -167,7 +166,7 @@ const std::vector<std::string>& Function::output_names() const { return impl().o
 const std::vector<std::string>& Function::output_contexts() const { return impl().output_contexts; }
 
 FunctionStatistics Function::statistics() const {
-  const PlanStatistics s = impl().executable->statistics();
+  const PlanStatistics s = impl().program->statistics();
   return {s.launches,        s.library_calls,    s.copies,      s.bytes_read, s.bytes_written,
           s.bytes_in,        s.bytes_out,        s.arena_bytes, s.calls,      s.replays,
           s.specialisations, s.modules_compiled, s.compile_ms};
@@ -224,9 +223,13 @@ Function function(const std::vector<Variable>& inputs, const OutputList& outputs
     impl->debug = std::make_unique<DebugCheck>(context.trace, maker.graph);
   }
   impl->optimized = optimize(maker.graph, context);
-  impl->executable = std::make_unique<Executable>(
-      runtime, make_plan(impl->optimized, context, &impl->graph.graph), config);
-  impl->output_contexts = contexts_of_outputs(impl->executable->plan());
+  std::vector<Program::Part> parts;
+  impl->parts = make_parts(impl->graph, impl->optimized, context);
+  for (FunctionPart& part : impl->parts) {
+    parts.push_back({std::move(part.plan), part.taken});
+  }
+  impl->program = std::make_unique<Program>(runtime, std::move(parts), config);
+  impl->output_contexts = contexts_of_outputs(impl->program->plan(impl->parts.size() - 1));
   Function result;
   result.impl_ = std::move(impl);
   return result;

@@ -9,7 +9,7 @@
 #include "croton/config.h"
 #include "croton/function.h"
 #include "frontend/debug_check.h"
-#include "runtime/executable.h"
+#include "runtime/program.h"
 
 namespace croton {
 
@@ -20,9 +20,11 @@ struct Function::Impl {
   std::vector<std::string> output_contexts;
   std::size_t user_outputs = 0;
   FunctionGraph graph;      ///< as the user wrote it
-  FunctionGraph optimized;  ///< as it was cut into kernels
-  Config config;            ///< under which it was compiled
-  std::unique_ptr<Executable> executable;
+  FunctionGraph optimized;  ///< after all passes
+  std::vector<FunctionPart>
+      parts;      ///< as they were cut into kernels; their plans are the program's
+  Config config;  ///< under which it was compiled
+  std::unique_ptr<Program> program;
   std::unique_ptr<DebugCheck> debug;  ///< in mode DEBUG
 
   Array argument(const Arg& arg, std::size_t position) const;

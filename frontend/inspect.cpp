@@ -29,12 +29,13 @@ TargetInfo cuda_target(int sm) {
   return target;
 }
 
-/// The groups of an optimized function, worked out again as the compiler did.
+/// The groups of a part, worked out again as the compiler did.
 class Groups {
  public:
-  Groups(const FunctionGraph& function, const Graph& written, const Config& config)
-      : shapes_(function.graph, shareds_of(function), dims_, &written),
-        list(fuse(function.graph, shapes_, config.fuse() && config.mode() != Mode::fast_compile,
+  Groups(const FunctionPart& part, const Config& config)
+      : shapes_(part.optimized.graph, shareds_of(part.optimized), dims_, &part.written.graph),
+        list(fuse(part.optimized.graph, shapes_,
+                  config.fuse() && config.mode() != Mode::fast_compile,
                   [&](const Node& producer, const Node& root, const char* reason) {
                     apart.push_back(fmt::format("{} ({}) and {} ({}): {}", producer.op->name,
                                                 to_text(producer.loc), root.op->name,
@@ -71,21 +72,6 @@ class Groups {
   const Shapes& shapes() const { return shapes_; }
 
  private:
-  static std::vector<Variable> shareds_of(const FunctionGraph& function) {
-    std::vector<Variable> list;
-    const auto add = [&](const Variable& v) {
-      const bool known = std::any_of(list.begin(), list.end(), [&](const Variable& other) {
-        return other.node()->shared == v.node()->shared;
-      });
-      if (!known) list.push_back(v);
-    };
-    for (const Node* node : function.graph.order()) {
-      if (node->shared) add(node->out());
-    }
-    for (const Variable& v : function.updated) add(v);
-    return list;
-  }
-
   int launches_of(const Group& group) const {
     if (group.kind != GroupKind::reduce) return 1;
     const TargetInfo& target = default_runtime()->target(*group.context);
@@ -174,13 +160,25 @@ std::string kernels_text(const Groups& groups, const TargetInfo& target) {
   return text;
 }
 
-/// The modules that the function would have if all contexts were devices like `target`.
-std::string modules_text(const Function::Impl& function, const TargetInfo& target) {
+/// The text of each part, headed by its number where there are several.
+template <class TextOf>
+std::string of_parts(const Function::Impl& function, const TextOf& text_of) {
+  std::string text;
+  for (std::size_t s = 0; s < function.parts.size(); ++s) {
+    if (function.parts.size() > 1) text += fmt::format("# part {}\n", s);
+    text += text_of(function.parts[s], function.program->plan(s));
+  }
+  return text;
+}
+
+/// The modules that a part would have if all contexts were devices like `target`.
+std::string modules_text(const Function::Impl& function, const FunctionPart& part,
+                         const TargetInfo& target) {
   const CompileContext context{function.config,
                                default_runtime()->default_context(),
                                [&](const std::string&) { return target; },
                                {}};
-  const Plan plan = make_plan(function.optimized, context, &function.graph.graph);
+  const Plan plan = make_plan(part.optimized, context, &part.written.graph);
   std::vector<bool> variant(plan.modules.size(), false);
   for (const PlanKernel& kernel : plan.kernels) {
     if (kernel.streaming_module >= 0) variant[kernel.streaming_module] = true;
@@ -212,29 +210,29 @@ void print_values(TreePrinter& printer, const FunctionGraph& function,
 
 std::string debug_text(const Function& f, const PrintOptions& options) {
   const Function::Impl& function = f.impl();
-  const Groups groups(function.optimized, function.graph.graph, function.config);
-
   std::string text = fmt::format("function {}\n\nbefore compilation:\n", function.name);
   TreePrinter before(options);
   print_values(before, function.graph, function.output_names);
-
-  TreePrinter after(options);
-  after.note = [&](const Node& node) {
-    const int number = groups.number_of(node);
-    if (number < 0) return std::string();
-    std::string note = fmt::format(" -> step {}", number);
-    if (node.op->form == OpForm::move) {
-      const Variable& source = node.inputs[0];
-      note += fmt::format(" ({} from {})", groups.bytes_of(source), source.context());
-    }
-    return note;
-  };
-  print_values(after, function.optimized, function.output_names);
-
-  text += before.text + "\nafter compilation:\n" + after.text;
-  const Plan& plan = function.executable->plan();
-  text += "\nfused:\n" + fused_text(groups) + '\n' + to_text(plan);
-  return with_names(std::move(text), plan);
+  return text + before.text + of_parts(function, [&](const FunctionPart& part, const Plan& plan) {
+           const Groups groups(part, function.config);
+           TreePrinter after(options);
+           after.note = [&](const Node& node) {
+             const int number = groups.number_of(node);
+             if (number < 0) return std::string();
+             std::string note = fmt::format(" -> step {}", number);
+             if (node.op->form == OpForm::move) {
+               const Variable& source = node.inputs[0];
+               note += fmt::format(" ({} from {})", groups.bytes_of(source), source.context());
+             }
+             return note;
+           };
+           const bool last = &part == &function.parts.back();
+           print_values(after, part.optimized,
+                        last ? function.output_names : std::vector<std::string>());
+           return with_names("\nafter compilation:\n" + after.text + "\nfused:\n" +
+                                 fused_text(groups) + '\n' + to_text(plan),
+                             plan);
+         });
 }
 
 Inspection inspect(const Function& f, const InspectOptions& options) {
@@ -245,16 +243,26 @@ Inspection inspect(const Function& f, const InspectOptions& options) {
                     options.sm));
   }
   const Function::Impl& function = f.impl();
-  const Groups groups(function.optimized, function.graph.graph, function.config);
-  const TargetInfo host = host_target();
-  const Plan& plan = function.executable->plan();
+  const TargetInfo host = host_target(), gpu = cuda_target(options.sm);
+  const auto modules = [&](const TargetInfo& target) {
+    return of_parts(function, [&](const FunctionPart& part, const Plan&) {
+      return modules_text(function, part, target);
+    });
+  };
   return {to_text(function.graph.graph),
           to_text(function.optimized.graph),
-          with_names(fused_text(groups), plan),
-          with_names(to_text(plan), plan),
-          kernels_text(groups, host),
-          modules_text(function, host),
-          modules_text(function, cuda_target(options.sm))};
+          of_parts(function,
+                   [&](const FunctionPart& part, const Plan& plan) {
+                     return with_names(fused_text(Groups(part, function.config)), plan);
+                   }),
+          of_parts(function, [&](const FunctionPart&,
+                                 const Plan& plan) { return with_names(to_text(plan), plan); }),
+          of_parts(function,
+                   [&](const FunctionPart& part, const Plan&) {
+                     return kernels_text(Groups(part, function.config), host);
+                   }),
+          modules(host),
+          modules(gpu)};
 }
 
 }  // namespace croton

@@ -12,49 +12,12 @@
 #include "runtime/frame.h"
 #include "runtime/per_thread.h"
 #include "runtime/runtime.h"
-#include "runtime/shared_state.h"
+#include "runtime/shared_locks.h"
 
 namespace croton {
 namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
-/// A shared variable of the plan and how a call locks it.
-struct Locked {
-  SharedState* state;
-  bool exclusive;
-};
-
-/// The locks of a call, in order of ids.
-class SharedLocks {
- public:
-  explicit SharedLocks(std::span<const Locked> shareds) : shareds_(shareds) {
-    for (const Locked& s : shareds_) {
-      if (s.exclusive) {
-        s.state->lock.lock();
-      } else {
-        s.state->lock.lock_shared();
-      }
-    }
-  }
-  ~SharedLocks() { release(); }
-  SharedLocks(const SharedLocks&) = delete;
-  SharedLocks& operator=(const SharedLocks&) = delete;
-
-  void release() noexcept {
-    for (const Locked& s : shareds_) {
-      if (s.exclusive) {
-        s.state->lock.unlock();
-      } else {
-        s.state->lock.unlock_shared();
-      }
-    }
-    shareds_ = {};
-  }
-
- private:
-  std::span<const Locked> shareds_;
-};
 
 }  // namespace
 
@@ -78,7 +41,7 @@ struct Executable::Impl final : private ForkAware {
   Impl(std::shared_ptr<Runtime> the_runtime, Plan plan, const Config& config);
   ~Impl();
 
-  void run(std::span<const Array> arguments, std::span<Array> results);
+  void run(std::span<const Array> arguments, std::span<Array> results, SharedLocks* locks);
   bool matches(const Frame& frame, std::span<const Array> arguments) const;
   Frame* take_frame(std::span<const Array> arguments);
   void give_back(Frame* frame) noexcept;
@@ -96,14 +59,9 @@ Executable::Impl::Impl(std::shared_ptr<Runtime> the_runtime, Plan plan, const Co
       runtime(std::move(the_runtime)),
       bound(bind_plan(*runtime, std::move(plan), config)),
       most_specialised(static_cast<std::size_t>(config.plan_cache_size())) {
-  const Plan& p = bound->plan;
-  for (const auto& state : p.shareds) shareds.push_back({state.get(), false});
-  for (const PlanUpdate& u : p.updates) shareds[at(u.shared)].exclusive = true;
-  std::sort(shareds.begin(), shareds.end(),
-            [](const Locked& a, const Locked& b) { return a.state->id < b.state->id; });
-  for (std::size_t i = 1; i < shareds.size(); ++i) {
-    internal_check(shareds[i - 1].state != shareds[i].state, "a shared variable twice in a plan");
-  }
+  const Plan* const plans[] = {&bound->plan};
+  shareds = locked_by(plans);
+  internal_check(shareds.size() == bound->plan.shareds.size(), "a shared variable twice in a plan");
 }
 
 Executable::Impl::~Impl() {
@@ -212,8 +170,10 @@ void Executable::Impl::update(Frame& frame, std::span<const Array> arguments) {
   }
 }
 
-void Executable::Impl::run(std::span<const Array> arguments, std::span<Array> results) {
-  SharedLocks locks(shareds);
+void Executable::Impl::run(std::span<const Array> arguments, std::span<Array> results,
+                           SharedLocks* locks) {
+  internal_check(results.size() == bound->plan.outputs.size(),
+                 "as many results as a plan has outputs");
   if (!shareds.empty()) check_lost();
   struct Guard {
     Impl& impl;
@@ -247,7 +207,7 @@ void Executable::Impl::run(std::span<const Array> arguments, std::span<Array> re
   }
   if (!bound->plan.updates.empty()) update(*frame, arguments);
   calls.fetch_add(1, std::memory_order_relaxed);
-  locks.release();
+  if (locks != nullptr) locks->release();
 }
 
 Executable::Executable(std::shared_ptr<Runtime> runtime, Plan plan, const Config& config)
@@ -258,9 +218,12 @@ Executable::~Executable() = default;
 const Plan& Executable::plan() const { return impl_->bound->plan; }
 
 void Executable::run(std::span<const Array> arguments, std::span<Array> results) const {
-  internal_check(results.size() == impl_->bound->plan.outputs.size(),
-                 "as many results as a plan has outputs");
-  impl_->run(arguments, results);
+  SharedLocks locks(impl_->shareds);
+  impl_->run(arguments, results, &locks);
+}
+
+void Executable::run_locked(std::span<const Array> arguments, std::span<Array> results) const {
+  impl_->run(arguments, results, nullptr);
 }
 
 PlanStatistics Executable::statistics() const {

@@ -56,6 +56,8 @@ class Executable {
   /// arguments that do not fit; CallError for an index out of bounds, OutOfMemory, DeviceError:
   /// nothing was changed then. Arguments may be strided and on any context.
   void run(std::span<const Array> arguments, std::span<Array> results) const;
+  /// The same for who holds the locks of its shared variables.
+  void run_locked(std::span<const Array> arguments, std::span<Array> results) const;
 
   const Plan& plan() const;
   PlanStatistics statistics() const;

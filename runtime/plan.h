@@ -127,6 +127,13 @@ struct PlanUpdate {
   std::int32_t slot = 0;
 };
 
+/// An argument of a plan that an earlier one of the same call gives.
+struct Taken {
+  std::int32_t part = 0;
+  std::int32_t output = 0;
+  bool size = false;  ///< an integer scalar, read on the host
+};
+
 struct Plan {
   std::string name;
   std::vector<std::string> contexts;

@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "compiler/graph/graph.h"
@@ -12,8 +11,6 @@ namespace croton {
 
 /// The variable in a message about `loc`, which is not said twice.
 std::string variable_title(const Variable& v, const Loc& loc);
-
-using VariableSet = std::unordered_set<Variable, VariableHash, VariableSame>;
 
 /// Gradients by reverse mode: begin at some values, run, read. Each node's gradient comes from the
 /// rule of its op, and has the place of the node.

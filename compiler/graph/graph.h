@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "compiler/graph/node.h"
@@ -34,6 +35,7 @@ struct VariableSame {
 };
 template <class T>
 using VariableMap = std::unordered_map<Variable, T, VariableHash, VariableSame>;
+using VariableSet = std::unordered_set<Variable, VariableHash, VariableSame>;
 
 /// The graph with values replaced: each node's inputs are looked up in the result so far, nodes
 /// whose inputs changed are made again, and `visit` (if any) may replace each node's outputs:

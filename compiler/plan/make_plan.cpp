@@ -11,6 +11,7 @@
 #include "compiler/fuse/schedule.h"
 #include "compiler/graph/op.h"
 #include "compiler/passes.h"
+#include "compiler/plan/parts.h"
 #include "compiler/plan/shapes.h"
 #include "croton/error.h"
 #include "runtime/shared_state.h"
@@ -24,13 +25,13 @@ constexpr std::size_t kGpuModuleKernels = 8;  ///< they take longer
 
 class PlanBuilder {
  public:
-  PlanBuilder(const FunctionGraph& function, const CompileContext& context, const Graph* written)
-      : function_(function), context_(context), written_(written) {}
+  PlanBuilder(const FunctionGraph& function, const CompileContext& context, const Graph* written);
 
+  const Shapes& shapes() const { return *shapes_; }
+  /// Where no size is computed.
   Plan run();
 
  private:
-  std::vector<Variable> shareds() const;
   void add_inputs();
   void find_results();
   int context_number(const std::string& name);
@@ -58,7 +59,6 @@ class PlanBuilder {
 
   const FunctionGraph& function_;
   const CompileContext& context_;
-  const Graph* const written_;
   Plan plan_;
   std::unique_ptr<Shapes> shapes_;
   std::unordered_map<const Node*, int> input_number_;
@@ -81,22 +81,6 @@ std::string label_of(const Group& group) {
     names.push_back(node->op->name);
   }
   return fmt::format("{} ({})", fmt::join(names, " "), to_text(group.nodes.back()->loc));
-}
-
-std::vector<Variable> PlanBuilder::shareds() const {
-  std::vector<Variable> result;
-  std::vector<SharedState*> known;
-  const auto add = [&](const Variable& v) {
-    SharedState* state = v.node()->shared.get();
-    if (std::find(known.begin(), known.end(), state) != known.end()) return;
-    known.push_back(state);
-    result.push_back(v);
-  };
-  for (const Node* node : function_.graph.order()) {
-    if (node->shared) add(node->out());
-  }
-  for (const Variable& v : function_.updated) add(v);
-  return result;
 }
 
 void PlanBuilder::add_inputs() {
@@ -387,12 +371,14 @@ void PlanBuilder::add_modules() {
   }
 }
 
-Plan PlanBuilder::run() {
+PlanBuilder::PlanBuilder(const FunctionGraph& function, const CompileContext& context,
+                         const Graph* written)
+    : function_(function), context_(context) {
   plan_.name = function_.name;
   add_inputs();
-  const std::vector<Variable> used = shareds();
+  const std::vector<Variable> used = shareds_of(function_);
   for (const Variable& v : used) plan_.shareds.push_back(v.node()->shared);
-  shapes_ = std::make_unique<Shapes>(function_.graph, used, plan_.dims, written_);
+  shapes_ = std::make_unique<Shapes>(function_.graph, used, plan_.dims, written);
   for (const Node* node : function_.graph.order()) {
     if (!node->shared) continue;
     for (std::size_t i = 0; i < used.size(); ++i) {
@@ -402,6 +388,10 @@ Plan PlanBuilder::run() {
   for (std::size_t i = 0; i < used.size(); ++i) {
     shared_number_[used[i].node()] = static_cast<int>(i);
   }
+}
+
+Plan PlanBuilder::run() {
+  internal_check(shapes_->computed().empty(), "a plan whose sizes are computed");
   context_number(context_.default_context);
   find_results();
   const bool fuse_kernels = context_.config.fuse() && context_.config.mode() != Mode::fast_compile;
@@ -445,6 +435,24 @@ Plan PlanBuilder::run() {
 
 Plan make_plan(const FunctionGraph& function, const CompileContext& context, const Graph* written) {
   return PlanBuilder(function, context, written).run();
+}
+
+std::vector<FunctionPart> make_parts(const FunctionGraph& written, const FunctionGraph& optimized,
+                                     const CompileContext& context) {
+  PlanBuilder whole(optimized, context, &written.graph);
+  std::vector<FunctionPart> parts;
+  if (whole.shapes().computed().empty()) {
+    parts.push_back({written, optimized, {}, whole.run()});
+    return parts;
+  }
+  CompileContext untraced = context;
+  untraced.trace = {};
+  parts = split_parts(written, untraced);
+  for (FunctionPart& part : parts) {
+    part.optimized = optimize(part.written, untraced);
+    part.plan = make_plan(part.optimized, untraced, &part.written.graph);
+  }
+  return parts;
 }
 
 }  // namespace croton

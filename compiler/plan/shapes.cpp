@@ -2,11 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <unordered_set>
+
 #include "compiler/graph/op.h"
 #include "croton/error.h"
 #include "runtime/plan_check.h"
 
 namespace croton {
+
+std::vector<Variable> shareds_of(const FunctionGraph& function) {
+  std::vector<Variable> result;
+  std::unordered_set<const SharedState*> known;
+  const auto add = [&](const Variable& v) {
+    if (known.insert(v.node()->shared.get()).second) result.push_back(v);
+  };
+  for (const Node* node : function.graph.order()) {
+    if (node->shared) add(node->out());
+  }
+  for (const Variable& v : function.updated) add(v);
+  return result;
+}
 
 Shapes::Shapes(const Graph& graph, std::span<const Variable> shareds, DimTable& dims,
                const Graph* written)
@@ -14,6 +29,7 @@ Shapes::Shapes(const Graph& graph, std::span<const Variable> shareds, DimTable& 
   int number = 0;
   for (const Variable& input : graph.inputs) leaves_.emplace(input.node(), number++);
   for (const Variable& shared : shareds) leaves_.emplace(shared.node(), number++);
+  first_computed_ = number;
   if (written != nullptr) {
     infer_all(*written, Sweep::equalities);
   } else {
@@ -62,39 +78,59 @@ std::vector<DimType> Shapes::leaf_type(const Node& node) {
   return {dims};
 }
 
-void Shapes::infer_node(const Node& node, Sweep sweep) {
+std::vector<DimType> Shapes::infer_types(const Node& node) {
   std::vector<DimType> in;
   for (const Variable& input : node.inputs) in.push_back(of(input));
   Infer infer(
       *node.op, node.inputs, node.attrs(), node.loc, std::move(in),
-      [this](const Variable& v) { return value_of(v); },
+      [&](const Variable& v) {
+        asked_.emplace_back(&node, v);
+        return element(v, 0);
+      },
       [&](Dim a, Dim b, std::string message, SizeRule rule) {
         require({dims_.ref(a), dims_.ref(b), std::move(message), to_text(node.loc),
                  rule == SizeRule::broadcast});
       });
   node.op->infer(infer);
-  std::vector<DimType> results = infer.results();
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    const Shape& known = node.outputs[k].shape;
-    for (std::size_t axis = 0; axis < results[k].shape.size(); ++axis) {
-      Dim& dim = results[k].shape[axis];
-      if (known[axis] != kAnyDim) {
-        dim = known[axis];
-      } else if (!dim.is_unknown()) {
-        dim = dims_.canonical(dim);
-      } else if (sweep == Sweep::sizes) {
-        infer.fail(
-            "its size depends on a value that the graph computes; sizes must follow from shapes, "
-            "constants and integer arguments of the function");
+  return infer.results();
+}
+
+void Shapes::infer_node(const Node& node, Sweep sweep) {
+  std::vector<DimType> results = infer_types(node);
+  const auto each_size = [&](const auto& visit) {
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      for (std::size_t axis = 0; axis < results[k].shape.size(); ++axis) {
+        visit(results[k].shape[axis], node.outputs[k].shape[axis]);
       }
     }
+  };
+  bool unknown = false;
+  each_size([&](const Dim& size, std::int64_t known) {
+    unknown = unknown || (size.is_unknown() && known == kAnyDim);
+  });
+  if (unknown) {
+    assuming_ = true;
+    results = infer_types(node);
+    assuming_ = false;
   }
+  each_size([&](Dim& size, std::int64_t known) {
+    if (known != kAnyDim) {
+      size = known;
+    } else if (!size.is_unknown()) {
+      size = dims_.canonical(size);
+    } else if (sweep == Sweep::sizes) {
+      throw GraphError(
+          fmt::format("[{}] its size depends on a value that is no integer scalar; at {}",
+                      title_of(node.loc, node.op->name), to_text(node.loc)));
+    }
+  });
   types_[&node] = std::move(results);
 }
 
 void Shapes::infer_all(const Graph& graph, Sweep sweep) {
   types_.clear();
   values_.clear();
+  asked_.clear();
   for (const Node* node : graph.order()) {
     if (node->op->form == OpForm::leaf) {
       types_[node] = leaf_type(*node);

@@ -72,11 +72,20 @@ Dim Shapes::element(const Variable& v, std::int64_t k) {
   const auto node = values_.find(v.node());
   if (node != values_.end()) {
     const auto known = node->second.find(k);
-    if (known != node->second.end()) return known->second;
+    const bool found = known != node->second.end();
+    if (found && !(assuming_ && known->second.is_unknown())) return known->second;
   }
-  const Dim value = compute_element(v, k);
+  Dim value = compute_element(v, k);
+  if (value.is_unknown() && assuming_ && v.ndim() == 0) value = assumed(v);
   values_[v.node()][k] = value;
   return value;
+}
+
+Dim Shapes::assumed(const Variable& v) {
+  std::size_t number = 0;
+  while (number < computed_.size() && !computed_[number].same(v)) ++number;
+  if (number == computed_.size()) computed_.push_back(v);
+  return dims_.input_value(first_computed_ + static_cast<int>(number));
 }
 
 Dim Shapes::compute_element(const Variable& v, std::int64_t k) {
@@ -113,7 +122,7 @@ Dim Shapes::element_of_source(const Variable& v, std::int64_t k) {
   if (op == "slice" && length(node.inputs[0]) >= 0) {
     const Dim shape[] = {Dim(length(node.inputs[0]))};
     const AxisPart part =
-        slice_parts(node.attrs(), shape, [&](int n) { return value_of(node.inputs[1 + n]); })[0];
+        slice_parts(node.attrs(), shape, [&](int n) { return element(node.inputs[1 + n], 0); })[0];
     if (part.start.is_number()) return element(node.inputs[0], part.start.number() + part.step * k);
   }
   if (op == "take" && node.inputs.size() == 2) {

@@ -30,7 +30,9 @@ struct Gemm {
 std::optional<Gemm> gemm_of(const Variable& v) {
   if (!is_op(v, "gemm")) return {};
   const Attrs& attrs = v.node()->attrs();
-  Gemm gemm{in(v), in(v, 1)};
+  Gemm gemm;
+  gemm.a = in(v);
+  gemm.b = in(v, 1);
   gemm.transpose_a = attrs.integer_or("transpose_a", 0) != 0;
   gemm.transpose_b = attrs.integer_or("transpose_b", 0) != 0;
   gemm.alpha = attrs.real_or("alpha", 1);
@@ -184,7 +186,12 @@ Variable transposed_gemm(const Node& node, Context& c) {
   const Variable& product = node.inputs[0];
   const std::optional<Gemm> gemm = gemm_of(product);
   if (!gemm || !gemm->is_bare() || !swaps_last_two(node.out()) || !c.used_once(product)) return {};
-  Gemm swapped{gemm->b, gemm->a, !gemm->transpose_b, !gemm->transpose_a, gemm->alpha};
+  Gemm swapped;
+  swapped.a = gemm->b;
+  swapped.b = gemm->a;
+  swapped.transpose_a = !gemm->transpose_b;
+  swapped.transpose_b = !gemm->transpose_a;
+  swapped.alpha = gemm->alpha;
   return c.accept(make_gemm(swapped), node);
 }
 

@@ -135,3 +135,17 @@ TEST_CASE("a result of one context can be passed to a function on another") {
   const Array first = function({}, a + 1)()[0];
   CHECK(function({x}, sum(x * b))(first)[0].item<float>() == 96.0f);
 }
+
+TEST_CASE("values of computed sizes stay on their contexts") {
+  Shared a = shared(Array({1.0, -1.0, 2.0}), {.target = "dev0"});
+  Shared b = shared(Array({1.0, 2.0, 3.0, 4.0}), {.target = "dev1"});
+  const Variable n = sum(cast(gt(a, 0.0f), DType::int64));
+  const Variable large = exp(b * 2);
+  Function f = function({}, {ones(Sizes{n}) * sum(a), large(Slice(0, n)) / large(Slice(0, n))},
+                        {.updates = {{a, a - 1}}});
+  const Outputs out = f();
+  CHECK(array_equal(out[0], Array({2.0, 2.0})));
+  CHECK(array_equal(out[1], Array({1.0, 1.0})));
+  CHECK(f.output_contexts() == std::vector<std::string>{"dev0", "dev1"});
+  CHECK(f()[0].shape() == Shape({1}));
+}
