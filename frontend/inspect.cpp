@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "compiler/fuse/group.h"
+#include "compiler/fuse/own_kernels.h"
 #include "compiler/fuse/schedule.h"
 #include "compiler/graph/op.h"
 #include "compiler/kernel/kernel.h"
@@ -33,14 +34,14 @@ TargetInfo cuda_target(int sm) {
 class Groups {
  public:
   Groups(const FunctionPart& part, const Config& config)
-      : shapes_(part.optimized.graph, shareds_of(part.optimized), dims_, &part.written.graph),
-        list(fuse(part.optimized.graph, shapes_,
-                  config.fuse() && config.mode() != Mode::fast_compile,
-                  [&](const Node& producer, const Node& root, const char* reason) {
-                    apart.push_back(fmt::format("{} ({}) and {} ({}): {}", producer.op->name,
-                                                to_text(producer.loc), root.op->name,
-                                                to_text(root.loc), reason));
-                  })) {
+      : shapes_(part.optimized.graph, shareds_of(part.optimized), dims_, &part.written.graph) {
+    list = fuse(part.optimized.graph, shapes_, config.fuse() && config.mode() != Mode::fast_compile,
+                [&](const Node& producer, const Node& root, const char* reason) {
+                  apart.push_back(fmt::format("{} ({}) and {} ({}): {}", producer.op->name,
+                                              to_text(producer.loc), root.op->name,
+                                              to_text(root.loc), reason));
+                });
+    use_own_kernels(list, [](const std::string& name) { return default_runtime()->target(name); });
     for (const Group& group : list) {
       if (group.kind == GroupKind::view) continue;
       for (const Node* node : group.nodes) number_.emplace(node, steps_);
@@ -73,7 +74,7 @@ class Groups {
 
  private:
   int launches_of(const Group& group) const {
-    if (group.kind != GroupKind::reduce) return 1;
+    if (group.kind != GroupKind::reduce && group.kind != GroupKind::kernel) return 1;
     const TargetInfo& target = default_runtime()->target(*group.context);
     return static_cast<int>(schedule(group, shapes_, target).launches.size());
   }
@@ -85,7 +86,7 @@ class Groups {
 
  public:
   std::vector<std::string> apart;  ///< why values have kernels of their own
-  const std::vector<Group> list;
+  std::vector<Group> list;
 };
 
 const char* word_for(GroupKind kind) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "croton/math.h"
 #include "ops/build.h"
 #include "ops/size_arithmetic.h"
 #include "ops/sizes.h"
@@ -272,6 +273,33 @@ std::vector<Lane> gemm_batch(const BatchArgs& args) {
   return {args.again(std::move(inputs), attrs)};
 }
 
+/// Both results are of the operand's shape.
+std::vector<Lane> sort_batch(const BatchArgs& args) {
+  const Lane result = args.again({args.in[0].value}, moved_axes(args.node.attrs()));
+  return {result, {result.value.node()->out(1)}};
+}
+
+/// Where the sorted vectors differ, the elements that come before a value are counted.
+std::vector<Lane> searchsorted_batch(const BatchArgs& args) {
+  if (!args.batched(0)) {
+    return {args.again({args.in[0].value, args.in[1].value}, args.node.attrs())};
+  }
+  const Loc& loc = args.loc;
+  const int rank = args.rank(1);
+  const Variable values = insert_axes(args.aligned(1, rank), {args.in[1].value.ndim()}, loc);
+  std::vector<int> between;
+  for (int k = 0; k < rank; ++k) between.push_back(k + 1);
+  const Variable sorted = insert_axes(args.in[0].value, between, loc);
+  const auto before = [](const Variable& a, const Variable& b) {
+    return is_float(a.dtype()) ? logical_or(lt(a, b), logical_and(isnan(b), logical_not(isnan(a))))
+                               : lt(a, b);
+  };
+  const bool right = args.node.attrs().integer("right") != 0;
+  const Variable ahead = right ? logical_not(before(values, sorted)) : before(sorted, values);
+  const Variable counted = cast_to(ahead, DType::int64, loc);
+  return {{sum_axes(counted, {counted.ndim() - 1}, false, loc)}};
+}
+
 /// remat and delay: operands of any shapes beside the value.
 std::vector<Lane> each_on_its_own(const BatchArgs& args) {
   std::vector<Variable> inputs;
@@ -292,6 +320,9 @@ const std::map<std::string_view, BatchRule>& table() {
       {"cummin", along_axes},
       {"logcumsumexp", along_axes},
       {"recurrence", along_axes},
+      {"sort", sort_batch},
+      {"argsort", sort_batch},
+      {"searchsorted", searchsorted_batch},
       {"concatenate", along_axes},
       {"take_along_axis", along_axes},
       {"set_along_axis", along_axes},

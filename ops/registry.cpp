@@ -27,6 +27,8 @@ void register_ops(OpRegistry& registry) {
   register_arg_reduce_ops(registry);
   register_cumulative_ops(registry);
   register_recurrence_ops(registry);
+  register_sort_ops(registry);
+  register_searchsorted_ops(registry);
   register_dimshuffle_ops(registry);
   register_reshape_ops(registry);
   register_broadcast_ops(registry);

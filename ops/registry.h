@@ -27,6 +27,8 @@ void register_reduce_ops(OpRegistry& registry);
 void register_arg_reduce_ops(OpRegistry& registry);
 void register_cumulative_ops(OpRegistry& registry);
 void register_recurrence_ops(OpRegistry& registry);
+void register_sort_ops(OpRegistry& registry);
+void register_searchsorted_ops(OpRegistry& registry);
 void register_dimshuffle_ops(OpRegistry& registry);
 void register_reshape_ops(OpRegistry& registry);
 void register_broadcast_ops(OpRegistry& registry);

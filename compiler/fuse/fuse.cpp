@@ -5,6 +5,7 @@
 
 #include "compiler/fuse/group.h"
 #include "compiler/fuse/group_order.h"
+#include "compiler/fuse/own_kernels.h"
 #include "compiler/fuse/step_order.h"
 #include "compiler/graph/op.h"
 #include "croton/error.h"
@@ -111,6 +112,14 @@ std::string to_text(const std::vector<Group>& groups) {
                         group.outputs.size() == 1 ? "" : "s");
   }
   return text;
+}
+
+void use_own_kernels(std::vector<Group>& groups,
+                     const std::function<TargetInfo(const std::string&)>& target) {
+  for (Group& group : groups) {
+    const bool own = group.kind == GroupKind::library && group.nodes[0]->op->kernel != nullptr;
+    if (own && target(*group.context).gpu()) group.kind = GroupKind::kernel;
+  }
 }
 
 std::vector<Group> fuse(const Graph& graph, const Shapes& shapes, bool fuse,

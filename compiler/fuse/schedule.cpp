@@ -259,6 +259,8 @@ Scheduled schedule_own(const Group& group, const Shapes& shapes, const ScheduleT
     more = own.more;
     launch.blocks = own.blocks;
     launch.work = own.work;
+    // What stands at the end of a long series is for operands of sizes that are rare.
+    launch.rare = target.device.gpu() && own.launch >= 3 && !own.blocks.is_number();
     finish(launch, b, lowering);
     scheduled.launches.push_back(std::move(launch));
   }

@@ -8,6 +8,7 @@
 #include "compiler/codegen/llvm.h"
 #include "compiler/compile.h"
 #include "compiler/fuse/group.h"
+#include "compiler/fuse/own_kernels.h"
 #include "compiler/fuse/schedule.h"
 #include "compiler/graph/op.h"
 #include "compiler/passes.h"
@@ -403,7 +404,8 @@ Plan PlanBuilder::run() {
                              producer.op->name, to_text(producer.loc), root.op->name, reason);
     };
   }
-  const std::vector<Group> groups = fuse(function_.graph, *shapes_, fuse_kernels, explain);
+  std::vector<Group> groups = fuse(function_.graph, *shapes_, fuse_kernels, explain);
+  use_own_kernels(groups, context_.target);
   if (explain) context_.dump("fuse", to_text(groups) + reasons);
   for (const Group& group : groups) add_group(group);
   for (std::size_t i = 0; i < function_.graph.outputs.size(); ++i) {

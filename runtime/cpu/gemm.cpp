@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/cpu/sort.h"
 
 namespace croton::cpu {
 namespace {
@@ -150,7 +151,7 @@ GemmOperands operands_of(const GemmProblem& p, void* const* operands) {
 namespace croton {
 
 std::span<const LibraryFunction> cpu_library() {
-  static const LibraryFunction table[] = {cpu::kGemm};
+  static const LibraryFunction table[] = {cpu::kArgsort, cpu::kGemm, cpu::kSort};
   return table;
 }
 

@@ -26,6 +26,7 @@
 #include "croton/remat.h"
 #include "croton/shape.h"
 #include "croton/shared.h"
+#include "croton/sort.h"
 #include "croton/statistics.h"
 #include "croton/symbols.h"
 #include "croton/tensor.h"

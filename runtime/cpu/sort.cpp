@@ -1,0 +1,298 @@
+#include "runtime/cpu/sort.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "croton/error.h"
+#include "runtime/cpu/sort_keys.h"
+#include "runtime/cpu/sort_wide.h"
+#include "runtime/parallel.h"
+
+namespace croton::cpu {
+namespace {
+
+struct Problem {
+  std::int64_t outer = 1, length = 1, inner = 1;
+  bool descending = false;
+  std::int64_t lines() const { return outer * inner; }
+};
+
+/// Up to so many keys vectors are faster than digits.
+constexpr std::size_t kWideMost = 768;
+
+/// Keys of a line, as many again, and what sort_wide wants.
+std::size_t memory_for(const Problem& p) {
+  return 2 * static_cast<std::size_t>(p.length) + kWideSlack;
+}
+
+/// What lines have in common: each is copied, sorted, and written to where it belongs.
+class Lines : public PreparedCall {
+ public:
+  /// `bytes`: of memory for one line.
+  Lines(const Problem& problem, std::size_t bytes, std::int64_t cost) : p_(problem), cost_(cost) {
+    group_bytes_ = (bytes + 63) / 64 * 64;
+    // Lines are sorted in groups, each with memory of its own.
+    constexpr std::size_t kMost = std::size_t{128} << 20;
+    const auto fit = static_cast<std::int64_t>(kMost / std::max<std::size_t>(group_bytes_, 1));
+    groups_ = std::min(p_.lines(), std::clamp<std::int64_t>(fit, 1, 64));
+  }
+
+  std::int64_t work() const override { return p_.lines() * p_.length * cost_; }
+  std::size_t workspace() const override {
+    return static_cast<std::size_t>(groups_) * group_bytes_;
+  }
+
+ protected:
+  /// Calls sort(first element of a line, memory) for each of them.
+  template <class Sort>
+  void each_line(void* workspace, int threads, const Sort& sort) const {
+    if (p_.lines() * p_.length < 4096) threads = 1;
+    parallel_for(groups_, threads, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t g = first; g < last; ++g) {
+        char* const memory =
+            static_cast<char*>(workspace) + static_cast<std::size_t>(g) * group_bytes_;
+        for (std::int64_t k = p_.lines() * g / groups_; k < p_.lines() * (g + 1) / groups_; ++k) {
+          sort(k / p_.inner * p_.length * p_.inner + k % p_.inner, memory);
+        }
+      }
+    });
+  }
+
+  Problem p_;
+
+ private:
+  std::int64_t cost_;
+  std::size_t group_bytes_ = 0;
+  std::int64_t groups_ = 0;
+};
+
+template <class Bits, NumberKind kKind>
+class Sort final : public Lines {
+ public:
+  Sort(const Problem& problem, Bits infinity)
+      : Lines(problem, memory_for(problem) * sizeof(Bits), 8 + 2 * sizeof(Bits)),
+        infinity_(infinity) {}
+
+  void run(void* const* operands, void* workspace, int threads, void*) const override {
+    auto* result = static_cast<Bits*>(operands[0]);
+    const auto* x = static_cast<const Bits*>(operands[2]);
+    each_line(workspace, threads, [&](std::int64_t base, char* memory) {
+      sort_line(x + base, result + base, reinterpret_cast<Bits*>(memory));
+    });
+  }
+
+ private:
+  static constexpr Bits kSign = static_cast<Bits>(Bits(1) << (8 * sizeof(Bits) - 1));
+
+  static Bits* sorted_keys(Bits* keys, Bits* other, std::size_t n) {
+    if constexpr (sizeof(Bits) >= 4) {
+      if (n <= kWideMost && has_wide_sort()) {
+        sort_wide(keys, other, n);
+        return keys;
+      }
+    }
+    if (n <= kFewKeys) {
+      sort_few(keys, n);
+      return keys;
+    }
+    if constexpr (sizeof(Bits) == 8) return sort_long_keys(keys, other, n);
+    return sort_by_bits<8 * sizeof(Bits)>(keys, other, n);
+  }
+
+  void sort_line(const Bits* x, Bits* result, Bits* keys) const {
+    const auto n = static_cast<std::size_t>(p_.length);
+    const auto inner = static_cast<std::size_t>(p_.inner);
+    const Bits flip = static_cast<Bits>(p_.descending ? ~Bits(0) : 0);
+    std::size_t nan = 0, negative_zeros = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const Bits bits = x[k * inner];
+      const Bits key = key_of<Bits, kKind>(bits, infinity_);
+      if constexpr (kKind == NumberKind::real) {
+        nan += key == static_cast<Bits>(~Bits(0));
+        negative_zeros += bits == kSign;
+      }
+      keys[k] = key ^ flip;
+    }
+    const Bits* sorted = sorted_keys(keys, keys + n, n);
+    for (std::size_t k = 0; k < n; ++k) {
+      result[k * inner] = bits_of<Bits, kKind>(static_cast<Bits>(sorted[k] ^ flip));
+    }
+    if constexpr (kKind == NumberKind::real) {
+      if (nan > 0) {
+        copy(x, result, p_.descending ? 0 : n - nan, [&](Bits bits) {
+          return static_cast<Bits>(bits & static_cast<Bits>(~kSign)) > infinity_;
+        });
+      }
+      if (negative_zeros > 0) {
+        const auto zeros = std::lower_bound(sorted, sorted + n, static_cast<Bits>(kSign ^ flip));
+        copy(x, result, static_cast<std::size_t>(zeros - sorted),
+             [](Bits bits) { return static_cast<Bits>(bits & static_cast<Bits>(~kSign)) == 0; });
+      }
+    }
+  }
+
+  /// The elements that are `wanted`, in their order, from a place on: those whose key does not tell
+  /// their bits.
+  template <class Wanted>
+  void copy(const Bits* x, Bits* result, std::size_t place, const Wanted& wanted) const {
+    for (std::int64_t k = 0; k < p_.length; ++k) {
+      const Bits bits = x[k * p_.inner];
+      if (wanted(bits)) result[static_cast<std::int64_t>(place++) * p_.inner] = bits;
+    }
+  }
+
+  Bits infinity_;
+};
+
+template <class Bits, NumberKind kKind>
+class Argsort final : public Lines {
+  static constexpr bool kLong = sizeof(Bits) == 8;
+
+ public:
+  Argsort(const Problem& problem, Bits infinity)
+      : Lines(problem, (memory_for(problem) + (kLong ? problem.length : 0)) * sizeof(std::uint64_t),
+              12 + 4 * sizeof(Bits)),
+        infinity_(infinity) {}
+
+  void run(void* const* operands, void* workspace, int threads, void*) const override {
+    auto* places = static_cast<std::int64_t*>(operands[0]);
+    const auto* x = static_cast<const Bits*>(operands[2]);
+    each_line(workspace, threads, [&](std::int64_t base, char* memory) {
+      sort_line(x + base, places + base, reinterpret_cast<std::uint64_t*>(memory));
+    });
+  }
+
+ private:
+  /// Items are keys above their places, which makes all of them different.
+  static std::uint64_t* sorted_items(std::uint64_t* items, std::uint64_t* other, std::size_t n) {
+    if (n <= kWideMost && has_wide_sort()) {
+      sort_wide(items, other, n);
+      return items;
+    }
+    if (n <= kFewKeys) {
+      sort_few(items, n);
+      return items;
+    }
+    return sort_by_bits<8 * std::min<int>(sizeof(Bits), 4)>(items, other, n, 32);
+  }
+
+  void sort_line(const Bits* x, std::int64_t* places, std::uint64_t* items) const {
+    const auto n = static_cast<std::size_t>(p_.length);
+    const auto inner = static_cast<std::size_t>(p_.inner);
+    const Bits flip = static_cast<Bits>(p_.descending ? ~Bits(0) : 0);
+    const auto key = [&](std::size_t k) {
+      return static_cast<Bits>(key_of<Bits, kKind>(x[k * inner], infinity_) ^ flip);
+    };
+    std::uint64_t* const other = items + n;
+    const std::uint64_t* sorted = nullptr;
+    if constexpr (kLong) {
+      std::uint64_t* const keys = items + memory_for(p_);
+      for (std::size_t k = 0; k < n; ++k) keys[k] = key(k);
+      sorted = sort_long_places(keys, items, other, n, sorted_items);
+    } else {
+      for (std::size_t k = 0; k < n; ++k) items[k] = std::uint64_t{key(k)} << 32 | k;
+      sorted = sorted_items(items, other, n);
+    }
+    for (std::size_t k = 0; k < n; ++k) places[k * inner] = static_cast<std::uint32_t>(sorted[k]);
+  }
+
+  Bits infinity_;
+};
+
+Problem read(std::string_view op, const Attrs& attrs, std::span<const OperandType> operands,
+             std::string& reason) {
+  Problem p;
+  if (operands.size() != 3) {
+    reason = fmt::format("[{}] wrong number of operands: got {}, expected 3", op, operands.size());
+    return p;
+  }
+  const Shape& shape = operands[2].shape;
+  const std::int64_t axis = attrs.integer("axis");
+  if (axis < 0 || axis >= static_cast<std::int64_t>(shape.size())) {
+    reason = fmt::format("[{}] axis {} is out of range for shape {}", op, axis, shape.to_string());
+    return p;
+  }
+  for (std::size_t k = 0; k < shape.size(); ++k) {
+    (static_cast<std::int64_t>(k) < axis    ? p.outer
+     : static_cast<std::int64_t>(k) == axis ? p.length
+                                            : p.inner) *= shape[k];
+  }
+  p.descending = attrs.integer("descending") != 0;
+  if (p.length > std::numeric_limits<std::uint32_t>::max()) {
+    reason =
+        fmt::format("[{}] an axis of length {} is too long: expected less than 2^32", op, p.length);
+  }
+  return p;
+}
+
+template <template <class, NumberKind> class Sorting>
+std::unique_ptr<PreparedCall> make(const Problem& p, DType dtype) {
+  const auto real = [&]<class Bits>(Bits infinity) -> std::unique_ptr<PreparedCall> {
+    return std::make_unique<Sorting<Bits, NumberKind::real>>(p, infinity);
+  };
+  const auto integer = [&]<class Bits>(Bits zero) -> std::unique_ptr<PreparedCall> {
+    return std::make_unique<Sorting<Bits, NumberKind::integer>>(p, zero);
+  };
+  const auto natural = [&]<class Bits>(Bits zero) -> std::unique_ptr<PreparedCall> {
+    return std::make_unique<Sorting<Bits, NumberKind::natural>>(p, zero);
+  };
+  switch (dtype) {
+    case DType::float64:
+      return real(std::uint64_t{0x7FF0000000000000u});
+    case DType::float32:
+      return real(std::uint32_t{0x7F800000u});
+    case DType::float16:
+      return real(std::uint16_t{0x7C00});
+    case DType::bfloat16:
+      return real(std::uint16_t{0x7F80});
+    case DType::int64:
+      return integer(std::uint64_t{0});
+    case DType::int32:
+      return integer(std::uint32_t{0});
+    case DType::int16:
+      return integer(std::uint16_t{0});
+    case DType::int8:
+      return integer(std::uint8_t{0});
+    case DType::uint64:
+      return natural(std::uint64_t{0});
+    case DType::uint32:
+      return natural(std::uint32_t{0});
+    case DType::uint16:
+      return natural(std::uint16_t{0});
+    case DType::uint8:
+    case DType::boolean:
+      return natural(std::uint8_t{0});
+  }
+  throw InternalError("sorting an unknown dtype");
+}
+
+std::string sort_unsupported(const Attrs& attrs, std::span<const OperandType> operands) {
+  std::string reason;
+  read("sort", attrs, operands, reason);
+  return reason;
+}
+std::string argsort_unsupported(const Attrs& attrs, std::span<const OperandType> operands) {
+  std::string reason;
+  read("argsort", attrs, operands, reason);
+  return reason;
+}
+
+std::unique_ptr<PreparedCall> prepare_sort(Device&, const Attrs& attrs,
+                                           std::span<const OperandType> operands) {
+  std::string reason;
+  return make<Sort>(read("sort", attrs, operands, reason), operands[2].dtype);
+}
+std::unique_ptr<PreparedCall> prepare_argsort(Device&, const Attrs& attrs,
+                                              std::span<const OperandType> operands) {
+  std::string reason;
+  return make<Argsort>(read("argsort", attrs, operands, reason), operands[2].dtype);
+}
+
+}  // namespace
+
+const LibraryFunction kSort{"sort", sort_unsupported, prepare_sort};
+const LibraryFunction kArgsort{"argsort", argsort_unsupported, prepare_argsort};
+
+}  // namespace croton::cpu
