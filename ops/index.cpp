@@ -5,6 +5,7 @@
 
 #include "croton/indexing.h"
 #include "ops/build.h"
+#include "ops/nonzero.h"
 #include "ops/size_arithmetic.h"
 #include "ops/slice.h"
 #include "ops/take.h"
@@ -19,18 +20,6 @@ struct Indexing {
   bool arrays = false;  ///< an integer Variable is among them
   int below = 0;        ///< nodes that were made for it so far
 };
-
-/// The places where a constant mask is true, an array for each of its axes.
-std::vector<Variable> mask_places(const Variable& mask, const Loc& loc) {
-  const Array* known = constant_value(mask);
-  if (known == nullptr) {
-    graph_error("index",
-                "a mask that is not a constant must be the only index, and can only be written at; "
-                "use where(mask, a, b), or a reduction with {.where = mask}",
-                loc);
-  }
-  return nonzero(Operand(*known, loc));
-}
 
 void check_mask(const Variable& x, int axis, const Variable& mask, const Loc& loc) {
   for (int k = 0; k < mask.ndim(); ++k) {
@@ -88,7 +77,7 @@ Indexing written_out(const Variable& x, std::span<const Index> indices) {
       fill();
     } else if (array != nullptr && is_bool(array->dtype())) {
       check_mask(x, axis, *array, result.loc);
-      for (const Variable& places : mask_places(*array, result.loc)) {
+      for (const Variable& places : nonzero(Operand(*array, result.loc))) {
         result.entries.emplace_back(places);
       }
     } else {
@@ -212,23 +201,14 @@ Variable array_index(const Variable& operand, const Indexing& indexing) {
   return take_entries(x, axes, std::move(arrays), below, indexing.loc);
 }
 
-/// Entries where a mask is true that is known in the call only.
-Variable masked(const Variable& x, const Variable& mask, const Loc& loc) {
-  if (mask.ndim() > x.ndim()) {
-    graph_error("index",
-                fmt::format("a mask with {} axes for an operand with {}", mask.ndim(), x.ndim()),
-                loc);
-  }
-  check_mask(x, 0, mask, loc);
-  return apply("masked", {x, mask}, {}, loc);
-}
-
 Variable indexed(const Variable& operand, std::initializer_list<Index> list) {
   if (list.size() == 1) {
     const auto* mask = std::get_if<Variable>(&list.begin()->value());
     if (mask != nullptr && is_bool(mask->dtype()) && mask->ndim() > 0 &&
         constant_value(*mask) == nullptr) {
-      return masked(operand, *mask, list.begin()->loc().named("index"));
+      const Loc loc = list.begin()->loc().named("index");
+      check_mask(operand, 0, *mask, loc);
+      return masked_entries(operand, *mask, loc);
     }
   }
   Indexing indexing = written_out(operand, std::span(list.begin(), list.size()));

@@ -6,6 +6,7 @@
 #include "croton/indexing.h"
 #include "croton/math.h"
 #include "ops/build.h"
+#include "ops/nonzero.h"
 #include "ops/sizes.h"
 #include "ops/take.h"
 
@@ -79,23 +80,25 @@ struct Write {
     return apply(add ? "inc_slice" : "set_slice", std::move(inputs), attrs, loc);
   }
 
-  /// At a mask that is known in the call only: the value must broadcast over the entries.
+  /// At a mask that is known in the call only, a value for each of its true places.
+  Variable put_each(const Node& node, const Variable& value) const {
+    const Variable taken = taken_masked(node);
+    const Variable written = write_entries(*taken.node(), taken.node()->inputs[0],
+                                           broadcast_like(value, taken, loc), mode, loc);
+    return reshape_sizes(written, sizes_of(node.inputs[0], loc), loc);
+  }
+
+  /// The same, where one value is for all of them, or for each.
   Variable put_masked(const Node& node, const Variable& given) const {
     const Variable& x = node.inputs[0];
     const Variable& mask = node.inputs[1];
     const int rest = x.ndim() - mask.ndim();
     Variable value = given;
+    if (value.ndim() == rest + 1 && value.static_shape()[0] != 1) return put_each(node, value);
     if (value.ndim() == rest + 1 && value.static_shape()[0] == 1) {
       std::vector<int> order;
       for (int k = 1; k < value.ndim(); ++k) order.push_back(k);
       value = dimshuffle(value, order, loc);
-    }
-    if (value.ndim() > rest) {
-      graph_error(op,
-                  fmt::format("a value with {} axes for the entries of a mask, which have {}: one "
-                              "value for all of them is expected; use where(mask, a, b)",
-                              value.ndim(), rest),
-                  loc);
     }
     std::vector<int> order;
     for (int k = 0; k < x.ndim(); ++k) order.push_back(k < mask.ndim() ? k : -1);

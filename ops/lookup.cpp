@@ -27,24 +27,6 @@ Variable bounded_index(const Variable& given, const Size& n, IndexMode mode, con
   return op("minimum", op("maximum", index, Size(0)), size_sub(n, Size(1), loc));
 }
 
-Array known_array(std::string_view op, const Operand& operand, std::string_view what) {
-  const Variable x = operand.variable();
-  const Array* known = constant_value(x);
-  if (known == nullptr) {
-    graph_error(
-        op,
-        fmt::format("{} must be a constant, since the size of the result depends on it; use "
-                    "where(mask, a, b), or a reduction with {{.where = mask}}",
-                    what),
-        operand.loc());
-  }
-  return known->astype(DType::boolean);
-}
-
-Variable constant_indices(const std::vector<std::int64_t>& places, const Loc& loc) {
-  return make_constant(Array::from<std::int64_t>(places, {places.size()}), loc);
-}
-
 }  // namespace
 
 Variable take(const Operand& operand, const Operand& indices, const Axis& axis, IndexMode mode) {
@@ -90,44 +72,6 @@ Variable gather_nd(const Operand& operand, const Operand& indices, int batch) {
   for (int k = 0; k < batch; ++k) all.push_back(positions(sizes[k], k, index.ndim() - 1, loc));
   all.insert(all.end(), parts.begin(), parts.end());
   return take_entries(x, first_axes(all.size()), all, 0, loc);
-}
-
-Variable compress(const Operand& condition, const Operand& operand, const Axis& axis) {
-  const Loc loc = operand.loc().named("compress");
-  const Array known = known_array("compress", condition, "the condition");
-  if (known.ndim() != 1) graph_error("compress", "a vector of conditions is expected", loc);
-  std::vector<std::int64_t> places;
-  std::int64_t place = 0;
-  for (const bool wanted : known.to_vector<bool>()) {
-    if (wanted) places.push_back(place);
-    ++place;
-  }
-  return take(Operand(operand.variable(), loc), constant_indices(places, loc), axis);
-}
-
-std::vector<Variable> nonzero(const Operand& x) {
-  const Loc loc = x.loc().named("nonzero");
-  const Array known = known_array("nonzero", x, "the operand");
-  if (known.ndim() == 0) graph_error("nonzero", "a scalar has no places", loc);
-  std::vector<std::vector<std::int64_t>> places(known.ndim());
-  std::vector<std::int64_t> at(known.ndim());
-  for (const bool wanted : known.contiguous().to_vector<bool>()) {
-    for (std::size_t k = 0; wanted && k < at.size(); ++k) places[k].push_back(at[k]);
-    for (std::size_t k = at.size(); k-- > 0;) {
-      if (++at[k] < known.shape()[k]) break;
-      at[k] = 0;
-    }
-  }
-  std::vector<Variable> result;
-  for (const std::vector<std::int64_t>& list : places) {
-    result.push_back(constant_indices(list, loc));
-  }
-  return result;
-}
-
-Variable flatnonzero(const Operand& x) {
-  const Array known = known_array("flatnonzero", x, "the operand");
-  return nonzero(Operand(known.contiguous().reshape({known.size()}), x.loc()))[0];
 }
 
 Variable choose(const Operand& operand, const Parts& choices, IndexMode mode) {

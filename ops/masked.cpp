@@ -1,22 +1,24 @@
-// Entries where a mask is true. How many there are is not known before a call, so no plan can hold
-// them: the op stands for what set_subtensor and its kin write to, and for constants.
+// Entries where a mask is true: what set_subtensor and its kin write to, and a read at the places
+// that the mask has.
 #include <algorithm>
 
 #include "compiler/graph/op.h"
 #include "ops/build.h"
+#include "ops/nonzero.h"
 #include "ops/put_kernel.h"
 #include "ops/reference.h"
+#include "ops/sizes.h"
 
 namespace croton {
 namespace {
 
 void infer_masked(Infer& infer) {
-  infer.expect_inputs(2);
+  infer.expect_inputs(3);
   if (!is_bool(infer.dtype(1))) infer.fail("the mask must be a bool");
   if (infer.ndim(1) == 0 || infer.ndim(1) > infer.ndim(0)) {
     infer.fail("the mask must have an axis, and not more than the operand");
   }
-  std::vector<Dim> shape{Dim()};
+  std::vector<Dim> shape{infer.value(2)};
   for (int k = 0; k < infer.ndim(0); ++k) {
     if (k >= infer.ndim(1)) {
       shape.push_back(infer.shape(0)[k]);
@@ -28,10 +30,12 @@ void infer_masked(Infer& infer) {
 }
 
 std::vector<Variable> masked_grad(const GradArgs& args) {
-  graph_error("index",
-              "a selection by a mask that is not a constant has no gradient: multiply by the mask, "
-              "or use where(mask, a, b)",
-              args.node.loc);
+  const Loc loc = place_of(args.node);
+  const Variable& x = args.in(0);
+  const Variable taken = taken_masked(args.node);
+  const Variable nothing = zeros_like(taken.node()->inputs[0], loc);
+  const Variable written = write_entries(*taken.node(), nothing, args.g(), WriteMode::add, loc);
+  return {reshape_sizes(written, sizes_of(x, loc), loc), {}, {}};
 }
 
 std::vector<Array> masked_reference(const Node&, std::span<const Array> inputs) {
@@ -58,13 +62,15 @@ std::vector<Array> masked_reference(const Node&, std::span<const Array> inputs) 
 }  // namespace
 
 void register_masked_ops(OpRegistry& registry) {
-  registry.add({.name = "masked",
-                .doc = "Entries of the operand where a mask over its first axes is true; known in "
-                       "the call only, so it can be written to but not computed.",
-                .form = OpForm::loops,
-                .infer = infer_masked,
-                .grad = masked_grad,
-                .reference = masked_reference});
+  registry.add(
+      {.name = "masked",
+       .doc = "Entries of the operand where a mask over its first axes is true, and how "
+              "many places of it are.",
+       .form = OpForm::loops,
+       .infer = infer_masked,
+       .expand = [](const Node& node) { return std::vector<Variable>{taken_masked(node)}; },
+       .grad = masked_grad,
+       .reference = masked_reference});
 }
 
 }  // namespace croton

@@ -37,6 +37,7 @@ void register_ops(OpRegistry& registry) {
   register_slice_ops(registry);
   register_take_ops(registry);
   register_put_ops(registry);
+  register_nonzero_ops(registry);
   register_iota_ops(registry);
   register_philox_ops(registry);
   register_gemm_ops(registry);

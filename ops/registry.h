@@ -37,6 +37,7 @@ void register_join_ops(OpRegistry& registry);
 void register_slice_ops(OpRegistry& registry);
 void register_take_ops(OpRegistry& registry);
 void register_put_ops(OpRegistry& registry);
+void register_nonzero_ops(OpRegistry& registry);
 void register_iota_ops(OpRegistry& registry);
 void register_philox_ops(OpRegistry& registry);
 void register_gemm_ops(OpRegistry& registry);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "croton/cumulative.h"
+#include "croton/sort.h"
 #include "croton/tensor.h"
 #include "ops/axes.h"
 #include "ops/build.h"
@@ -67,6 +69,17 @@ Variable repeated_each(const Variable& x, int axis, const Array& counts, const L
   }
   const Variable index = make_constant(Array::from<std::int64_t>(places, {places.size()}), loc);
   return take_entries(source, {axis}, {index}, 0, loc);
+}
+
+/// The same of counts that are known in the call only.
+Variable repeated_as_told(const Variable& x, int axis, const Variable& given, const Loc& loc) {
+  const Variable counts = cast_to(given, DType::int64, loc);
+  std::vector<Size> same = sizes_of(x, loc);
+  same[axis] = sizes_of(counts, loc)[0];
+  const Variable ends = cumsum(Operand(counts, loc), 0);
+  const Variable total = sum_axes(counts, {0}, false, loc);
+  const Variable entry = searchsorted(Operand(ends, loc), positions(Size(total), loc), Side::right);
+  return take_entries(broadcast_sizes(x, same, loc), {axis}, {entry}, 0, loc);
 }
 
 /// Parts one after the other; together they must be as long as the axis.
@@ -147,14 +160,8 @@ Variable repeat(const Operand& operand, const Operand& counts, const Axis& axis)
     each[along] = checked_count("repeat", dimshuffle(given, {}, loc), loc);
     return copied(x, each, true, loc);
   }
-  const Array* known = constant_value(given);
-  if (known == nullptr) {
-    graph_error("repeat",
-                "counts for each entry must be known when the graph is built, since the size of "
-                "the result is their sum; give a constant Array",
-                loc);
-  }
-  return repeated_each(x, along, *known, loc);
+  if (const Array* known = constant_value(given)) return repeated_each(x, along, *known, loc);
+  return repeated_as_told(x, along, given, loc);
 }
 
 std::vector<Variable> split(const Operand& operand, const Sizes& sizes, int axis) {

@@ -10,9 +10,8 @@
 // Reading and writing parts of a value; x(...) itself is a method of Variable. An index out of
 // bounds is a GraphError where it is known when the graph is built, else a CallError.
 //
-// x(mask), with a bool array over the first axes, takes the entries where it is true. The mask is a
-// constant then, since the size of the result depends on it; another one can only be written at:
-// set_subtensor(x(mask), v).
+// x(mask), with a bool array over the first axes, takes the entries where it is true. How many there
+// are follows from values: functions run in parts where the mask is no constant.
 namespace croton {
 
 // Reading.
@@ -36,17 +35,32 @@ CROTON_API Variable gather(const Operand& x, const Operand& indices, int axis);
 /// The parts of x whose places are the vectors along the last axis of `indices`: they index the
 /// axes of x from `batch` on. The first `batch` axes of both go along.
 CROTON_API Variable gather_nd(const Operand& x, const Operand& indices, int batch = 0);
-/// Entries along an axis (with none: of the flattened operand) where the condition, a constant
-/// vector, holds; what it is too short for is left out.
+/// Entries along an axis (with none: of the flattened operand) where the condition, a vector, is
+/// not 0; what it is too short for is left out.
 CROTON_API Variable compress(const Operand& condition, const Operand& x, const Axis& axis = none);
 /// At each place an entry of the choice that the integer there names; all broadcast together.
 CROTON_API Variable choose(const Operand& x, const Parts& choices,
                            IndexMode mode = IndexMode::raise);
-/// The places of entries that are not 0, an int64 vector for each axis. The operand is a constant,
-/// since the size of the result depends on it.
+/// The flattened operand where the condition, of as many elements or fewer, is not 0.
+CROTON_API Variable extract(const Operand& condition, const Operand& x);
+/// The places of entries that are not 0, in their order: an int64 vector for each axis. NaN is not
+/// 0.
 CROTON_API std::vector<Variable> nonzero(const Operand& x);
 /// The same in the flattened operand.
 CROTON_API Variable flatnonzero(const Operand& x);
+/// The same as rows of a matrix.
+CROTON_API Variable argwhere(const Operand& x);
+/// The entries that are not 0.
+CROTON_API Variable nonzero_values(const Operand& x);
+
+struct UniqueResult {
+  Variable values;   ///< in order, each once; a vector
+  Variable index;    ///< where in the flattened operand each is first: int64
+  Variable inverse;  ///< for each element the place of its value: int64, in the operand's shape
+  Variable counts;   ///< how often each is there: int64
+};
+/// The different elements; NaN equals NaN. What is not used is not computed.
+CROTON_API UniqueResult unique(const Operand& x);
 
 // Writing. `part` is the result of indexing: set_subtensor(x(0), v) is x with x(0) replaced. The
 // value broadcasts to the part's shape, and its dtype must not lose anything in x's.

@@ -112,8 +112,8 @@ template <Integer T>
 Variable tile(const Operand& x, T times, int axis) {
   return tile_axis(x, Size(times), axis);
 }
-/// Each entry along an axis (with none: of the flattened operand) so many times: an integer, which
-/// may be symbolic, or a constant vector with a count for each entry.
+/// Each entry along an axis (with none: of the flattened operand) so many times: an integer,
+/// or a vector with a count for each entry; a count must not be negative.
 CROTON_API Variable repeat(const Operand& x, const Operand& counts, const Axis& axis = none);
 
 // Parts.
