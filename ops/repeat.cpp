@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "croton/cumulative.h"
+#include "croton/math.h"
+#include "croton/reduce.h"
 #include "croton/sort.h"
 #include "croton/tensor.h"
 #include "ops/axes.h"
@@ -77,7 +79,11 @@ Variable repeated_as_told(const Variable& x, int axis, const Variable& given, co
   std::vector<Size> same = sizes_of(x, loc);
   same[axis] = sizes_of(counts, loc)[0];
   const Variable ends = cumsum(Operand(counts, loc), 0);
-  const Variable total = sum_axes(counts, {0}, false, loc);
+  // One below 0 is a size below 0, which no call takes.
+  const Variable none = make_constant(Array::zeros({1}, DType::int64), loc);
+  const Operand least(min(concatenate(Parts({counts, none}, loc), 0)), loc);
+  const Variable total =
+      where(Operand(lt(least, 0), loc), least, sum_axes(counts, {0}, false, loc));
   const Variable entry = searchsorted(Operand(ends, loc), positions(Size(total), loc), Side::right);
   return take_entries(broadcast_sizes(x, same, loc), {axis}, {entry}, 0, loc);
 }

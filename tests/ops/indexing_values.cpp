@@ -12,8 +12,6 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-Array ints(const Array& x) { return x.astype(DType::int64); }
-
 /// np.arange(24).reshape(2, 3, 4), of known or of unknown sizes.
 struct Cube {
   explicit Cube(bool known) : x(input(DType::int64, known ? Shape{2, 3, 4} : Shape{-1, -1, -1})) {}

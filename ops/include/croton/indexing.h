@@ -10,8 +10,8 @@
 // Reading and writing parts of a value; x(...) itself is a method of Variable. An index out of
 // bounds is a GraphError where it is known when the graph is built, else a CallError.
 //
-// x(mask), with a bool array over the first axes, takes the entries where it is true. How many there
-// are follows from values: functions run in parts where the mask is no constant.
+// x(mask), with a bool array over the first axes, takes the entries where it is true. How many
+// there are follows from values: functions run in parts where the mask is no constant.
 namespace croton {
 
 // Reading.
