@@ -221,7 +221,6 @@ TEST_CASE("functions of shapes refuse what cannot be", "[ops][shape]") {
   CHECK_THROWS_WITH(tile(x, {-1}), Contains("[tile] a count must not be negative: got -1"));
   CHECK_THROWS_WITH(repeat(v, Array{1, 2}, 0), Contains("[repeat] 2 counts for axis 0 of size 3"));
   CHECK_THROWS_WITH(repeat(v, Array{1, -2, 1}, 0), Contains("must not be negative: got -2"));
-  CHECK_THROWS_WITH(repeat(v, input(DType::int64, {3}), 0), Contains("must be known when"));
   CHECK_THROWS_WITH(repeat(v, 1.5), Contains("[repeat] counts must be an integer"));
   CHECK_THROWS_WITH(split(x, {1, 1}, 1), Contains("[split]") && Contains("got 2, expected 3"));
   CHECK_THROWS_WITH(split(x, {4, -1}, 1), Contains("must not be negative"));
