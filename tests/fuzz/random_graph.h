@@ -153,7 +153,7 @@ class RandomGraph {
     keep(x);
     const int rank = x.ndim();
     const Shape shape = values_.at(x).shape();
-    switch (pick(0, 15)) {
+    switch (pick(0, 16)) {
       case 0:
         return keep(tanh(x));
       case 1:
@@ -246,6 +246,23 @@ class RandomGraph {
         const Array index = Array::from<std::int64_t>(indices, {indices.size()});
         if (flip()) return keep(x(index));
         return keep(inc_subtensor(x(index), 1.5));
+      }
+      case 15: {
+        if (rank == 0 || shape.numel() == 0) return;
+        // As many as values say.
+        std::vector<int> others;
+        for (int axis = 1; axis < rank; ++axis) others.push_back(axis);
+        const Variable wanted = gt(rank == 1 ? x : max(x, others), 0.25);
+        switch (pick(0, 3)) {
+          case 0:
+            return keep(x(gt(x, 0.25)));
+          case 1:
+            return keep(x(wanted));
+          case 2:
+            return keep(repeat(x, wanted.astype(DType::int64) * pick(1, 2), 0));
+          default:
+            return keep(unique(x).values);
+        }
       }
       default: {
         if (rank != 2) return;
