@@ -307,6 +307,13 @@ std::vector<Lane> each_on_its_own(const BatchArgs& args) {
   return {{args.again(std::move(inputs), args.node.attrs()).value, args.batched(0)}};
 }
 
+std::vector<Lane> true_places_batch(const BatchArgs& args) {
+  graph_error("vectorize",
+              "how many entries are not 0 may differ between the elements of a batch: use "
+              "where(mask, a, b), or a reduction with {.where = mask}",
+              args.loc);
+}
+
 const std::map<std::string_view, BatchRule>& table() {
   static const auto* const rules = new std::map<std::string_view, BatchRule>{
       {"softmax", along_axes},
@@ -343,6 +350,7 @@ const std::map<std::string_view, BatchRule>& table() {
       {"slice", slice_batch<1>},
       {"set_slice", slice_batch<2>},
       {"inc_slice", slice_batch<2>},
+      {"true_places", true_places_batch},
       {"take", take_batch},
       {"set_take", put_batch},
       {"inc_take", put_batch},

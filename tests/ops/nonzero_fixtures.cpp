@@ -3,6 +3,7 @@
 #include "croton/error.h"
 #include "croton/indexing.h"
 #include "croton/sort.h"
+#include "croton/vectorize.h"
 #include "tests/ops/array_fixtures.h"
 #include "tests/ops/op_cases.h"
 
@@ -65,6 +66,17 @@ TEST_CASE("gradients of results whose sizes follow from values", "[ops][nonzero]
   const Variable slope = grad(sum(part * part * part), x);
   CHECK(array_equal(value(slope, at), reals({27.0, 0.75, 27.0, 0.0, 0.75, 27.0})));
   CHECK(array_equal(value(grad(sum(slope), x), at), reals({18.0, 3.0, 18.0, 0.0, 3.0, 18.0})));
+}
+
+TEST_CASE("what a mask selects, of each element of a batch", "[ops][nonzero][vectorize]") {
+  const Variable x = floats({kAnyDim, kAnyDim});
+  const Variable mask = input(DType::boolean, {kAnyDim}, "mask");
+  const Values at{{x, reals({1, 2, 3, 4, 5, 6}, {2, 3})}, {mask, Array{true, false, true}}};
+  const auto selected = [&](const Operands& in) { return Operands{in[0](mask)}; };
+  CHECK(array_equal(value(vmap(selected, {x})[0], at), reals({1, 3, 4, 6}, {2, 2})));
+  CHECK_THROWS_WITH(vmap([](const Operands& in) { return Operands{in[0](gt(in[0], 2))}; }, {x}),
+                    Contains("[index] how many entries are not 0 may differ") &&
+                        Contains("nonzero_fixtures.cpp"));
 }
 
 TEST_CASE("selections that cannot be are refused", "[ops][nonzero]") {
