@@ -31,6 +31,7 @@ struct Figures {
 
 struct Measured {
   std::vector<Figures> kernels;
+  int calls = 0;     ///< of libraries
   double bytes = 0;  ///< moved, over those of inputs and outputs
 };
 
@@ -113,6 +114,13 @@ Measured measure(const std::string& name, const std::vector<Variable>& inputs,
   for (const Variable& v : function.graph.outputs) least += bytes_of(v);
   for (const Group& group : fuse(function.graph, shapes, true)) {
     if (group.kind == GroupKind::view) continue;
+    if (group.kind == GroupKind::library) {
+      const Node& node = *group.nodes[0];
+      ++measured.calls;
+      for (const Variable& v : node.inputs) measured.bytes += bytes_of(v);
+      measured.bytes += bytes_of(node.out());
+      continue;
+    }
     const Scheduled scheduled = schedule(group, shapes, test::gpu_target());
     for (const KernelLaunch& launch : scheduled.launches) {
       for (const KernelBuffer& buffer : launch.buffers) {
@@ -138,6 +146,7 @@ Measured measure(const std::string& name, const std::vector<Variable>& inputs,
 struct Expected {
   std::size_t kernels = 1;
   double bytes = 1.001;
+  int calls = 0;
   bool wide = true;  ///< its first kernel reads or writes 16 bytes at a time
   int registers = 64;
   double occupancy = 0.5;
@@ -148,6 +157,7 @@ void check(const std::string& name, const std::vector<Variable>& inputs,
   INFO(name);
   const Measured measured = measure(name, inputs, outputs);
   CHECK(measured.kernels.size() == expected.kernels);
+  CHECK(measured.calls == expected.calls);
   CHECK(measured.bytes <= expected.bytes);
   if (expected.wide) {
     CHECK(measured.kernels[0].wide_loads + measured.kernels[0].wide_stores > 0);
@@ -158,6 +168,26 @@ void check(const std::string& name, const std::vector<Variable>& inputs,
     CHECK(f.registers <= expected.registers);
     CHECK(f.occupancy >= expected.occupancy);
   }
+}
+
+/// A step of training a network of two layers: the cost and the new weights.
+void check_training_step(const Expected& expected) {
+  const auto matrix = [](std::int64_t m, std::int64_t n) {
+    return tensor("m", DType::float32, {m, n});
+  };
+  const auto vector = [](std::int64_t n) { return tensor("v", DType::float32, {n}); };
+  const Variable x = matrix(1024, 1024), y = tensor("y", DType::int64, {1024});
+  const std::vector<Variable> weights{matrix(1024, 4096), vector(4096), matrix(4096, 256),
+                                      vector(256)};
+  const Variable hidden = relu(dot(x, weights[0]) + weights[1]);
+  const Variable cost = mean(cross_entropy_from_logits(dot(hidden, weights[2]) + weights[3], y));
+  const std::vector<Variable> slopes = grad(cost, weights);
+  std::vector<Variable> inputs{x, y}, outputs{cost};
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    inputs.push_back(weights[i]);
+    outputs.push_back(weights[i] - 0.1f * slopes[i]);
+  }
+  check("training step", inputs, outputs, expected);
 }
 
 Variable rows(DType dtype, std::int64_t m, std::int64_t n) { return tensor("x", dtype, {m, n}); }
@@ -206,4 +236,5 @@ TEST_CASE("registers, shared memory and accesses of common kernels", "[cuda]") {
   Variable offset = tensor("offset", DType::int64, {});
   check("dropout", {x, offset},
         {where(lt(philox_uniform(offset, {m, 1024}), 0.9f), x / 0.9f, 0.0f)});
+  check_training_step({.kernels = 7, .bytes = 5.5, .calls = 5});
 }
