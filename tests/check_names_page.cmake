@@ -1,0 +1,40 @@
+# cmake -DROOT=folder -DTOOL=croton -DPAGE=docs/names.md -P check_names_page.cmake
+#
+# Every name between backquotes in the column "Croton" of the page's tables is declared in a public
+# header, or an op.
+file(GLOB_RECURSE headers ${ROOT}/*/include/croton/*.h)
+set(declared "")
+foreach(header IN LISTS headers)
+  file(READ ${header} text)
+  string(REGEX REPLACE "//[^\n]*" "" text "${text}")
+  string(APPEND declared "${text}\n")
+endforeach()
+execute_process(COMMAND ${TOOL} ops --markdown OUTPUT_VARIABLE ops COMMAND_ERROR_IS_FATAL ANY)
+
+file(STRINGS ${PAGE} lines REGEX "^\\|")
+set(count 0)
+set(missing "")
+foreach(line IN LISTS lines)
+  if(NOT line MATCHES "^\\|[^|]*\\|[^|]*\\|([^|]*)\\|$")
+    message(FATAL_ERROR "${PAGE}: a row has not three columns: ${line}")
+  endif()
+  # What follows a semicolon is a remark, in which names need not stand alone.
+  string(REPLACE "\\;" ";" croton "${CMAKE_MATCH_1}")
+  string(REGEX REPLACE ";.*" "" croton "${croton}")
+  string(REGEX MATCHALL "`[A-Za-z_0-9]+`" names "${croton}")
+  foreach(quoted IN LISTS names)
+    string(REPLACE "`" "" name "${quoted}")
+    math(EXPR count "${count} + 1")
+    set(type "(struct|class|enum class|using) (CROTON_API )?${name}[ ;{:]")
+    if(NOT declared MATCHES "[^A-Za-z0-9_.>:]${name}\\(" AND
+       NOT declared MATCHES "${type}" AND NOT ops MATCHES "`${name}`")
+      list(APPEND missing ${name})
+    endif()
+  endforeach()
+endforeach()
+if(count LESS 200)
+  message(FATAL_ERROR "${PAGE}: only ${count} names were found")
+endif()
+if(missing)
+  message(FATAL_ERROR "${PAGE} names what is declared nowhere: ${missing}")
+endif()
