@@ -342,6 +342,10 @@ bool Grower::join_fold(const Node* fold, const std::vector<int>& axes) {
     if (had_reduced && !g.reduced[rest[i]]) return false;
   }
   if (had_reduced) {
+    // All folds of a kernel reduce the same axes.
+    if (std::any_of(kept.begin(), kept.end(), [&](int axis) { return g.reduced[axis]; })) {
+      return false;
+    }
     // In a kernel that folds partial results, no fold can use another one's result: all users of
     // this one must come after the folds, on the kept axes alone.
     if (g.kind == GroupKind::row) return folds_last_axis(fold, fusion_.shapes);

@@ -20,3 +20,16 @@ TEST_CASE("two sums that share operands at both ends are computed in an order th
   for (std::size_t i = 0; i < values.size(); ++i)
     CHECK(allclose(fused[i], expected[i], 1e-4, 1e-6));
 }
+
+TEST_CASE("folds over other axes than those of a kernel have kernels of their own") {
+  // Both read x, and the larger set of axes holds the smaller one.
+  Variable x = tensor("x", DType::float32, {3, kAnyDim, kAnyDim});
+  const std::vector<Variable> values{log_softmax(x, 2), max(x, {0, 2}, {.keepdims = true}),
+                                     sum(x, {0, 2}), x - mean(x, 2, {.keepdims = true})};
+  const Array at = random_normal({3, 17, 5}, {.seed = 4});
+  Outputs fused = function({x}, values)(at);
+  const Config apart = current_config().with("fuse", "off");
+  Outputs expected = function({x}, values, {.config = apart})(at);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    CHECK(allclose(fused[i], expected[i], 1e-4, 1e-6));
+}
