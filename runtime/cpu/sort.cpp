@@ -16,79 +16,103 @@ namespace {
 struct Problem {
   std::int64_t outer = 1, length = 1, inner = 1;
   bool descending = false;
-  std::int64_t lines() const { return outer * inner; }
 };
 
-/// Up to so many keys vectors are faster than digits.
-constexpr std::size_t kWideMost = 768;
+/// Up to so many places vectors are faster than digits.
+constexpr std::size_t kWidePlaces = 32768;
+/// Lines beside one another that are copied, sorted and written together.
+constexpr std::int64_t kTogether = 16;
+
+std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /// Keys of a line, as many again, and what sort_wide wants.
 std::size_t memory_for(const Problem& p) {
   return 2 * static_cast<std::size_t>(p.length) + kWideSlack;
 }
 
-/// What lines have in common: each is copied, sorted, and written to where it belongs.
+/// How lines are taken, by threads each with memory of its own, and brought into one piece.
+template <class Bits, class Result>
 class Lines : public PreparedCall {
  public:
-  /// `bytes`: of memory for one line.
-  Lines(const Problem& problem, std::size_t bytes, std::int64_t cost) : p_(problem), cost_(cost) {
-    group_bytes_ = (bytes + 63) / 64 * 64;
-    // Lines are sorted in groups, each with memory of its own.
+  /// `bytes`: of memory for sorting one line.
+  Lines(const Problem& problem, std::size_t bytes, std::int64_t cost)
+      : p_(problem), cost_(cost), together_(std::min(p_.inner, kTogether)), bytes_(rounded(bytes)) {
+    const auto count = static_cast<std::size_t>(together_ * p_.length);
+    in_bytes_ = p_.inner == 1 ? 0 : rounded(count * sizeof(Bits));
+    group_bytes_ = bytes_ + in_bytes_ + (p_.inner == 1 ? 0 : rounded(count * sizeof(Result)));
+    blocks_ = together_ == 0 ? 0 : (p_.inner + together_ - 1) / together_;
     constexpr std::size_t kMost = std::size_t{128} << 20;
     const auto fit = static_cast<std::int64_t>(kMost / std::max<std::size_t>(group_bytes_, 1));
-    groups_ = std::min(p_.lines(), std::clamp<std::int64_t>(fit, 1, 64));
+    groups_ = std::min(units(), std::clamp<std::int64_t>(fit, 1, 64));
   }
 
-  std::int64_t work() const override { return p_.lines() * p_.length * cost_; }
+  std::int64_t work() const override { return p_.outer * p_.inner * p_.length * cost_; }
   std::size_t workspace() const override {
     return static_cast<std::size_t>(groups_) * group_bytes_;
   }
 
- protected:
-  /// Calls sort(first element of a line, memory) for each of them.
-  template <class Sort>
-  void each_line(void* workspace, int threads, const Sort& sort) const {
-    if (p_.lines() * p_.length < 4096) threads = 1;
+  void run(void* const* operands, void* workspace, int threads, void*) const override {
+    auto* const result = static_cast<Result*>(operands[0]);
+    const auto* const x = static_cast<const Bits*>(operands[2]);
+    if (p_.outer * p_.inner * p_.length < 4096) threads = 1;
     parallel_for(groups_, threads, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t g = first; g < last; ++g) {
         char* const memory =
             static_cast<char*>(workspace) + static_cast<std::size_t>(g) * group_bytes_;
-        for (std::int64_t k = p_.lines() * g / groups_; k < p_.lines() * (g + 1) / groups_; ++k) {
-          sort(k / p_.inner * p_.length * p_.inner + k % p_.inner, memory);
+        for (std::int64_t k = units() * g / groups_; k < units() * (g + 1) / groups_; ++k) {
+          sort_unit(x, result, memory, k);
         }
       }
     });
   }
 
+ protected:
+  /// Sorts a line that is in one piece.
+  virtual void sort_line(const Bits* x, Result* result, char* memory) const = 0;
+
   Problem p_;
 
  private:
+  std::int64_t units() const { return p_.outer * blocks_; }
+
+  void sort_unit(const Bits* x, Result* result, char* memory, std::int64_t unit) const {
+    const std::int64_t first = unit % blocks_ * together_;
+    const std::int64_t base = unit / blocks_ * p_.length * p_.inner + first;
+    if (p_.inner == 1) return sort_line(x + base, result + base, memory);
+    const std::int64_t count = std::min(together_, p_.inner - first);
+    auto* const in = reinterpret_cast<Bits*>(memory + bytes_);
+    auto* const out = reinterpret_cast<Result*>(memory + bytes_ + in_bytes_);
+    for (std::int64_t k = 0; k < p_.length; ++k) {
+      const Bits* const from = x + base + k * p_.inner;
+      for (std::int64_t line = 0; line < count; ++line) in[line * p_.length + k] = from[line];
+    }
+    for (std::int64_t line = 0; line < count; ++line) {
+      sort_line(in + line * p_.length, out + line * p_.length, memory);
+    }
+    for (std::int64_t k = 0; k < p_.length; ++k) {
+      Result* const to = result + base + k * p_.inner;
+      for (std::int64_t line = 0; line < count; ++line) to[line] = out[line * p_.length + k];
+    }
+  }
+
   std::int64_t cost_;
-  std::size_t group_bytes_ = 0;
-  std::int64_t groups_ = 0;
+  std::int64_t together_, blocks_ = 0, groups_ = 0;
+  std::size_t bytes_, in_bytes_ = 0, group_bytes_ = 0;
 };
 
 template <class Bits, NumberKind kKind>
-class Sort final : public Lines {
+class Sort final : public Lines<Bits, Bits> {
  public:
   Sort(const Problem& problem, Bits infinity)
-      : Lines(problem, memory_for(problem) * sizeof(Bits), 8 + 2 * sizeof(Bits)),
+      : Lines<Bits, Bits>(problem, memory_for(problem) * sizeof(Bits), 8 + 2 * sizeof(Bits)),
         infinity_(infinity) {}
-
-  void run(void* const* operands, void* workspace, int threads, void*) const override {
-    auto* result = static_cast<Bits*>(operands[0]);
-    const auto* x = static_cast<const Bits*>(operands[2]);
-    each_line(workspace, threads, [&](std::int64_t base, char* memory) {
-      sort_line(x + base, result + base, reinterpret_cast<Bits*>(memory));
-    });
-  }
 
  private:
   static constexpr Bits kSign = static_cast<Bits>(Bits(1) << (8 * sizeof(Bits) - 1));
 
   static Bits* sorted_keys(Bits* keys, Bits* other, std::size_t n) {
     if constexpr (sizeof(Bits) >= 4) {
-      if (n <= kWideMost && has_wide_sort()) {
+      if (has_wide_sort()) {
         sort_wide(keys, other, n);
         return keys;
       }
@@ -101,45 +125,43 @@ class Sort final : public Lines {
     return sort_by_bits<8 * sizeof(Bits)>(keys, other, n);
   }
 
-  void sort_line(const Bits* x, Bits* result, Bits* keys) const {
-    const auto n = static_cast<std::size_t>(p_.length);
-    const auto inner = static_cast<std::size_t>(p_.inner);
-    const Bits flip = static_cast<Bits>(p_.descending ? ~Bits(0) : 0);
-    std::size_t nan = 0, negative_zeros = 0;
+  static Bits magnitude(Bits bits) { return static_cast<Bits>(bits & static_cast<Bits>(~kSign)); }
+
+  void sort_line(const Bits* x, Bits* result, char* memory) const override {
+    const auto n = static_cast<std::size_t>(this->p_.length);
+    auto* const keys = reinterpret_cast<Bits*>(memory);
+    const Bits flip = static_cast<Bits>(this->p_.descending ? ~Bits(0) : 0);
+    Bits nan = 0, negative_zero = 0;
     for (std::size_t k = 0; k < n; ++k) {
-      const Bits bits = x[k * inner];
-      const Bits key = key_of<Bits, kKind>(bits, infinity_);
+      const Bits bits = x[k];
       if constexpr (kKind == NumberKind::real) {
-        nan += key == static_cast<Bits>(~Bits(0));
-        negative_zeros += bits == kSign;
+        nan |= static_cast<Bits>(magnitude(bits) > infinity_);
+        negative_zero |= static_cast<Bits>(bits == kSign);
       }
-      keys[k] = key ^ flip;
+      keys[k] = static_cast<Bits>(key_of<Bits, kKind>(bits, infinity_) ^ flip);
     }
     const Bits* sorted = sorted_keys(keys, keys + n, n);
     for (std::size_t k = 0; k < n; ++k) {
-      result[k * inner] = bits_of<Bits, kKind>(static_cast<Bits>(sorted[k] ^ flip));
+      result[k] = bits_of<Bits, kKind>(static_cast<Bits>(sorted[k] ^ flip));
     }
-    if constexpr (kKind == NumberKind::real) {
-      if (nan > 0) {
-        copy(x, result, p_.descending ? 0 : n - nan, [&](Bits bits) {
-          return static_cast<Bits>(bits & static_cast<Bits>(~kSign)) > infinity_;
-        });
-      }
-      if (negative_zeros > 0) {
-        const auto zeros = std::lower_bound(sorted, sorted + n, static_cast<Bits>(kSign ^ flip));
-        copy(x, result, static_cast<std::size_t>(zeros - sorted),
-             [](Bits bits) { return static_cast<Bits>(bits & static_cast<Bits>(~kSign)) == 0; });
-      }
+    if (nan != 0) {
+      copy(x, result, sorted, static_cast<Bits>(static_cast<Bits>(~Bits(0)) ^ flip),
+           [&](Bits bits) { return magnitude(bits) > infinity_; });
+    }
+    if (negative_zero != 0) {
+      copy(x, result, sorted, static_cast<Bits>(kSign ^ flip),
+           [](Bits bits) { return magnitude(bits) == 0; });
     }
   }
 
-  /// The elements that are `wanted`, in their order, from a place on: those whose key does not tell
-  /// their bits.
+  /// The elements that are `wanted`, in their order, to where their key is: those whose key does
+  /// not tell their bits.
   template <class Wanted>
-  void copy(const Bits* x, Bits* result, std::size_t place, const Wanted& wanted) const {
-    for (std::int64_t k = 0; k < p_.length; ++k) {
-      const Bits bits = x[k * p_.inner];
-      if (wanted(bits)) result[static_cast<std::int64_t>(place++) * p_.inner] = bits;
+  void copy(const Bits* x, Bits* result, const Bits* sorted, Bits key, const Wanted& wanted) const {
+    const auto n = static_cast<std::size_t>(this->p_.length);
+    Bits* to = result + (std::lower_bound(sorted, sorted + n, key) - sorted);
+    for (std::size_t k = 0; k < n; ++k) {
+      if (wanted(x[k])) *to++ = x[k];
     }
   }
 
@@ -147,27 +169,22 @@ class Sort final : public Lines {
 };
 
 template <class Bits, NumberKind kKind>
-class Argsort final : public Lines {
+class Argsort final : public Lines<Bits, std::int64_t> {
   static constexpr bool kLong = sizeof(Bits) == 8;
 
  public:
   Argsort(const Problem& problem, Bits infinity)
-      : Lines(problem, (memory_for(problem) + (kLong ? problem.length : 0)) * sizeof(std::uint64_t),
-              12 + 4 * sizeof(Bits)),
+      : Lines<Bits, std::int64_t>(
+            problem,
+            (memory_for(problem) + (kLong ? static_cast<std::size_t>(problem.length) : 0)) *
+                sizeof(std::uint64_t),
+            12 + 4 * sizeof(Bits)),
         infinity_(infinity) {}
-
-  void run(void* const* operands, void* workspace, int threads, void*) const override {
-    auto* places = static_cast<std::int64_t*>(operands[0]);
-    const auto* x = static_cast<const Bits*>(operands[2]);
-    each_line(workspace, threads, [&](std::int64_t base, char* memory) {
-      sort_line(x + base, places + base, reinterpret_cast<std::uint64_t*>(memory));
-    });
-  }
 
  private:
   /// Items are keys above their places, which makes all of them different.
   static std::uint64_t* sorted_items(std::uint64_t* items, std::uint64_t* other, std::size_t n) {
-    if (n <= kWideMost && has_wide_sort()) {
+    if (n <= kWidePlaces && has_wide_sort()) {
       sort_wide(items, other, n);
       return items;
     }
@@ -178,24 +195,24 @@ class Argsort final : public Lines {
     return sort_by_bits<8 * std::min<int>(sizeof(Bits), 4)>(items, other, n, 32);
   }
 
-  void sort_line(const Bits* x, std::int64_t* places, std::uint64_t* items) const {
-    const auto n = static_cast<std::size_t>(p_.length);
-    const auto inner = static_cast<std::size_t>(p_.inner);
-    const Bits flip = static_cast<Bits>(p_.descending ? ~Bits(0) : 0);
-    const auto key = [&](std::size_t k) {
-      return static_cast<Bits>(key_of<Bits, kKind>(x[k * inner], infinity_) ^ flip);
-    };
+  void sort_line(const Bits* x, std::int64_t* places, char* memory) const override {
+    const auto n = static_cast<std::size_t>(this->p_.length);
+    auto* const items = reinterpret_cast<std::uint64_t*>(memory);
     std::uint64_t* const other = items + n;
+    const Bits flip = static_cast<Bits>(this->p_.descending ? ~Bits(0) : 0);
+    const auto key = [&](std::size_t k) {
+      return static_cast<Bits>(key_of<Bits, kKind>(x[k], infinity_) ^ flip);
+    };
     const std::uint64_t* sorted = nullptr;
     if constexpr (kLong) {
-      std::uint64_t* const keys = items + memory_for(p_);
+      std::uint64_t* const keys = items + memory_for(this->p_);
       for (std::size_t k = 0; k < n; ++k) keys[k] = key(k);
       sorted = sort_long_places(keys, items, other, n, sorted_items);
     } else {
       for (std::size_t k = 0; k < n; ++k) items[k] = std::uint64_t{key(k)} << 32 | k;
       sorted = sorted_items(items, other, n);
     }
-    for (std::size_t k = 0; k < n; ++k) places[k * inner] = static_cast<std::uint32_t>(sorted[k]);
+    for (std::size_t k = 0; k < n; ++k) places[k] = static_cast<std::uint32_t>(sorted[k]);
   }
 
   Bits infinity_;

@@ -1,5 +1,5 @@
 // Quicksort: a vector is split by a comparison with the pivot into lanes that go to the left and
-// lanes that go to the right. Few keys are sorted by counting, for each, those that come before it.
+// lanes that go to the right. Few keys are sorted in registers, by a bitonic network.
 #include "runtime/cpu/sort_wide.h"
 
 #include "croton/error.h"
@@ -19,14 +19,14 @@
 namespace croton::cpu {
 namespace {
 
-constexpr std::size_t kFew = 64;
-
 /// 16 keys of 32 bits.
 struct Vector32 {
   using Key = std::uint32_t;
   using Mask = __mmask16;
   using Value = __m512i;
   static constexpr std::size_t kLanes = 16;
+  /// Forms with masks leave nothing undefined, which GCC 12 warns of.
+  static constexpr Mask kAll = 0xFFFF;
 
   CROTON_WIDE static Value load(const Key* p) { return _mm512_loadu_si512(p); }
   /// Lanes that the mask leaves out are the largest key.
@@ -36,8 +36,21 @@ struct Vector32 {
   CROTON_WIDE static Value all(Key key) { return _mm512_set1_epi32(static_cast<int>(key)); }
   CROTON_WIDE static Mask less(Value a, Value b) { return _mm512_cmplt_epu32_mask(a, b); }
   CROTON_WIDE static Mask less_equal(Value a, Value b) { return _mm512_cmple_epu32_mask(a, b); }
-  CROTON_WIDE static Value count(Value n, Mask mask) {
-    return _mm512_mask_add_epi32(n, mask, n, _mm512_set1_epi32(1));
+  CROTON_WIDE static Value least(Value a, Value b) { return _mm512_maskz_min_epu32(kAll, a, b); }
+  CROTON_WIDE static Value most(Value a, Value b) { return _mm512_maskz_max_epu32(kAll, a, b); }
+  /// The larger ones in the lanes of the mask, what `else_` has in the others.
+  CROTON_WIDE static Value most(Value else_, Mask mask, Value a, Value b) {
+    return _mm512_mask_max_epu32(else_, mask, a, b);
+  }
+  /// Lanes whose numbers differ in that bit change places.
+  template <int kBit>
+  CROTON_WIDE static Value swapped(Value v) {
+    return _mm512_maskz_permutexvar_epi32(
+        kAll,
+        _mm512_set_epi32(15 ^ kBit, 14 ^ kBit, 13 ^ kBit, 12 ^ kBit, 11 ^ kBit, 10 ^ kBit, 9 ^ kBit,
+                         8 ^ kBit, 7 ^ kBit, 6 ^ kBit, 5 ^ kBit, 4 ^ kBit, 3 ^ kBit, 2 ^ kBit,
+                         1 ^ kBit, kBit),
+        v);
   }
   CROTON_WIDE static Value packed(Mask mask, Value v) {
     return _mm512_maskz_compress_epi32(mask, v);
@@ -45,9 +58,6 @@ struct Vector32 {
   CROTON_WIDE static void store(Key* p, Value v) { _mm512_storeu_si512(p, v); }
   CROTON_WIDE static void store(Key* p, Mask mask, Value v) {
     _mm512_mask_storeu_epi32(p, mask, v);
-  }
-  CROTON_WIDE static void scatter(Key* p, Mask mask, Value place, Value v) {
-    _mm512_mask_i32scatter_epi32(p, mask, place, v, 4);
   }
 };
 
@@ -57,6 +67,7 @@ struct Vector64 {
   using Mask = __mmask8;
   using Value = __m512i;
   static constexpr std::size_t kLanes = 8;
+  static constexpr Mask kAll = 0xFF;
 
   CROTON_WIDE static Value load(const Key* p) { return _mm512_loadu_si512(p); }
   CROTON_WIDE static Value load(const Key* p, Mask mask) {
@@ -65,8 +76,19 @@ struct Vector64 {
   CROTON_WIDE static Value all(Key key) { return _mm512_set1_epi64(static_cast<long long>(key)); }
   CROTON_WIDE static Mask less(Value a, Value b) { return _mm512_cmplt_epu64_mask(a, b); }
   CROTON_WIDE static Mask less_equal(Value a, Value b) { return _mm512_cmple_epu64_mask(a, b); }
-  CROTON_WIDE static Value count(Value n, Mask mask) {
-    return _mm512_mask_add_epi64(n, mask, n, _mm512_set1_epi64(1));
+  CROTON_WIDE static Value least(Value a, Value b) { return _mm512_maskz_min_epu64(kAll, a, b); }
+  CROTON_WIDE static Value most(Value a, Value b) { return _mm512_maskz_max_epu64(kAll, a, b); }
+  /// The larger ones in the lanes of the mask, what `else_` has in the others.
+  CROTON_WIDE static Value most(Value else_, Mask mask, Value a, Value b) {
+    return _mm512_mask_max_epu64(else_, mask, a, b);
+  }
+  /// Lanes whose numbers differ in that bit change places.
+  template <int kBit>
+  CROTON_WIDE static Value swapped(Value v) {
+    return _mm512_maskz_permutexvar_epi64(kAll,
+                                          _mm512_set_epi64(7 ^ kBit, 6 ^ kBit, 5 ^ kBit, 4 ^ kBit,
+                                                           3 ^ kBit, 2 ^ kBit, 1 ^ kBit, kBit),
+                                          v);
   }
   CROTON_WIDE static Value packed(Mask mask, Value v) {
     return _mm512_maskz_compress_epi64(mask, v);
@@ -75,9 +97,6 @@ struct Vector64 {
   CROTON_WIDE static void store(Key* p, Mask mask, Value v) {
     _mm512_mask_storeu_epi64(p, mask, v);
   }
-  CROTON_WIDE static void scatter(Key* p, Mask mask, Value place, Value v) {
-    _mm512_mask_i64scatter_epi64(p, mask, place, v, 8);
-  }
 };
 
 template <class V>
@@ -85,30 +104,68 @@ constexpr typename V::Mask first_lanes(std::size_t n) {
   return static_cast<typename V::Mask>(n >= V::kLanes ? ~0u : (1u << n) - 1);
 }
 
+/// The lanes of register `i` that get the larger key where keys kStep apart are compared, in ranges
+/// of kRange by turns up and down.
 template <class V>
-CROTON_WIDE void sort_few_wide(typename V::Key* keys, typename V::Key* other, std::size_t n) {
-  using Mask = typename V::Mask;
-  for (std::size_t first = 0; first < n; first += V::kLanes) {
-    const std::size_t end = std::min(first + V::kLanes, n);
-    const Mask mask = first_lanes<V>(end - first);
-    const typename V::Value own = V::load(keys + first, mask);
-    typename V::Value place = V::all(0);
-    // Of equal keys the earlier one comes first.
-    for (std::size_t k = 0; k < first; ++k) {
-      place = V::count(place, V::less_equal(V::all(keys[k]), own));
-    }
-    for (std::size_t k = first; k < end; ++k) {
-      const typename V::Value theirs = V::all(keys[k]);
-      const auto later = static_cast<Mask>(~first_lanes<V>(k - first + 1));
-      place = V::count(
-          place, static_cast<Mask>(V::less(theirs, own) | (V::less_equal(theirs, own) & later)));
-    }
-    for (std::size_t k = end; k < n; ++k) {
-      place = V::count(place, V::less(V::all(keys[k]), own));
-    }
-    V::scatter(other, mask, place, own);
+constexpr typename V::Mask larger_lanes(std::size_t i, std::size_t range, std::size_t step) {
+  unsigned mask = 0;
+  for (std::size_t lane = 0; lane < V::kLanes; ++lane) {
+    const std::size_t at = i * V::kLanes + lane;
+    if (((at & step) != 0) != ((at & range) != 0)) mask |= 1u << lane;
   }
-  std::memcpy(keys, other, n * sizeof(typename V::Key));
+  return static_cast<typename V::Mask>(mask);
+}
+
+/// The stages of the network from this one on.
+template <class V, std::size_t kRegisters, std::size_t kRange, std::size_t kStep>
+CROTON_WIDE [[gnu::always_inline]] inline void network(typename V::Value* r) {
+  if constexpr (kStep >= V::kLanes) {
+    constexpr std::size_t kApart = kStep / V::kLanes;
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kRegisters; ++i) {
+      if ((i & kApart) != 0) continue;
+      const typename V::Value low = V::least(r[i], r[i + kApart]);
+      const typename V::Value high = V::most(r[i], r[i + kApart]);
+      const bool up = (i * V::kLanes & kRange) == 0;
+      r[i] = up ? low : high;
+      r[i + kApart] = up ? high : low;
+    }
+  } else {
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kRegisters; ++i) {
+      const typename V::Value other = V::template swapped<static_cast<int>(kStep)>(r[i]);
+      r[i] = V::most(V::least(r[i], other), larger_lanes<V>(i, kRange, kStep), r[i], other);
+    }
+  }
+  if constexpr (kStep > 1) {
+    network<V, kRegisters, kRange, kStep / 2>(r);
+  } else if constexpr (kRange < kRegisters * V::kLanes) {
+    network<V, kRegisters, 2 * kRange, kRange>(r);
+  }
+}
+
+template <class V, std::size_t kRegisters>
+CROTON_WIDE void sort_registers(typename V::Key* keys, std::size_t n) {
+  const auto lanes_of = [n](std::size_t i) {
+    return n <= i * V::kLanes ? typename V::Mask{0} : first_lanes<V>(n - i * V::kLanes);
+  };
+  typename V::Value r[kRegisters];
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kRegisters; ++i) r[i] = V::load(keys + i * V::kLanes, lanes_of(i));
+  network<V, kRegisters, 2, 1>(r);
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kRegisters; ++i) V::store(keys + i * V::kLanes, lanes_of(i), r[i]);
+}
+
+template <class V>
+constexpr std::size_t kFew = 8 * V::kLanes;
+
+template <class V>
+CROTON_WIDE void sort_few_wide(typename V::Key* keys, std::size_t n) {
+  if (n <= V::kLanes) return sort_registers<V, 1>(keys, n);
+  if (n <= 2 * V::kLanes) return sort_registers<V, 2>(keys, n);
+  if (n <= 4 * V::kLanes) return sort_registers<V, 4>(keys, n);
+  sort_registers<V, 8>(keys, n);
 }
 
 /// Moves keys that are less than the pivot (or equal, where kEqual) to the front and gives their
@@ -158,7 +215,7 @@ template <class V>
 CROTON_WIDE void quicksort(typename V::Key* keys, typename V::Key* other, std::size_t n,
                            int levels) {
   using Key = typename V::Key;
-  while (n > kFew) {
+  while (n > kFew<V>) {
     if (levels-- == 0) {
       const Key* sorted = sort_digits<8 * sizeof(Key), 8>(keys, other, n);
       if (sorted != keys) std::memcpy(keys, sorted, n * sizeof(Key));
@@ -175,7 +232,7 @@ CROTON_WIDE void quicksort(typename V::Key* keys, typename V::Key* other, std::s
     keys += left;
     n -= left;
   }
-  sort_few_wide<V>(keys, other, n);
+  sort_few_wide<V>(keys, n);
 }
 
 template <class V>
