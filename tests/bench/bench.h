@@ -14,9 +14,10 @@ class Variable;
 namespace croton::bench {
 
 struct Options {
-  bool quick = false;  ///< fewer repeats, smaller arrays for the limits
-  std::string only;    ///< part of the names of the sections to run; empty: all
-  std::string json;    ///< file for the numbers; empty: none
+  bool quick = false;              ///< fewer repeats, smaller arrays for the limits
+  std::string only;                ///< part of the names of the sections to run; empty: all
+  std::string json;                ///< file for the numbers; empty: none
+  std::string python = "python3";  ///< that has NumPy, PyTorch or JAX to be measured beside
   int repeats() const { return quick ? 5 : 21; }
 };
 
@@ -107,6 +108,7 @@ struct Section {
 // One for each file of rows.
 void measure_limits(const Options& options, Report& report);
 void measure_memory(const Options& options, Report& report);
+void measure_arrays(const Options& options, Report& report);
 void measure_products(const Options& options, Report& report);
 void measure_calls(const Options& options, Report& report);
 void measure_compiling(const Options& options, Report& report);

@@ -15,7 +15,7 @@ using namespace croton::bench;
 constexpr Section kSections[] = {
     {"limits", measure_limits}, {"memory", measure_memory},       {"products", measure_products},
     {"calls", measure_calls},   {"compiling", measure_compiling}, {"processes", measure_processes},
-    {"nvrtc", measure_nvrtc},   {"loops", measure_loops},
+    {"nvrtc", measure_nvrtc},   {"loops", measure_loops},         {"arrays", measure_arrays},
 };
 
 int run(const Options& options) {
@@ -45,7 +45,9 @@ int main(int argc, char** argv) {
   CLI::App app("Times of Croton beside the limits of this machine");
   app.add_option("--only", options.only,
                  "run the sections whose name holds this: limits, memory, products, calls, "
-                 "compiling, processes, nvrtc, loops");
+                 "compiling, processes, nvrtc, loops, arrays");
+  app.add_option("--python", options.python,
+                 "the Python of NumPy, PyTorch and JAX, beside which arrays are measured");
   app.add_option("--json", options.json, "write the numbers to this file");
   app.add_flag("--quick", options.quick,
                "fewer repeats and smaller limits: a look, no measurement");
