@@ -119,6 +119,7 @@ Dim Shapes::element_of_source(const Variable& v, std::int64_t k) {
       k -= size;
     }
   }
+  if (op == "slice" && node.inputs[0].ndim() == 0) return element(node.inputs[0], 0);
   if (op == "slice" && length(node.inputs[0]) >= 0) {
     const Dim shape[] = {Dim(length(node.inputs[0]))};
     const AxisPart part =

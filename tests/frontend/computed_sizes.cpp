@@ -55,6 +55,9 @@ TEST_CASE("sizes of any origin", "[computed_sizes]") {
   const Function shaped = function({x, sizes}, reshape(x, {sizes(1), sizes(0)}));
   CHECK(shaped(kTwo, Array({1, 3}))[0].shape() == Shape({3, 1}));
   CHECK(shaped(kTwo, Array({3, 1}))[0].shape() == Shape({1, 3}));
+  const Variable joined = concatenate({n(newaxis), ones(Sizes{1}, DType::int64) + 1}, 0);
+  CHECK(function({x}, reshape(concatenate({x, x(Slice(0, 1))}, 0), joined))(kTwo)[0].shape() ==
+        Shape({2, 2}));
   Shared length = shared(Array::full({}, std::int64_t{2}, DType::int64));
   const Function longer = function({}, arange(length), {.updates = {{length, length * 2}}});
   for (const std::int64_t wanted : {2, 4, 8}) CHECK(longer()[0].shape() == Shape({wanted}));
