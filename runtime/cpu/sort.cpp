@@ -131,27 +131,33 @@ class Sort final : public Lines<Bits, Bits> {
     const auto n = static_cast<std::size_t>(this->p_.length);
     auto* const keys = reinterpret_cast<Bits*>(memory);
     const Bits flip = static_cast<Bits>(this->p_.descending ? ~Bits(0) : 0);
-    Bits nan = 0, negative_zero = 0;
-    for (std::size_t k = 0; k < n; ++k) {
-      const Bits bits = x[k];
-      if constexpr (kKind == NumberKind::real) {
-        nan |= static_cast<Bits>(magnitude(bits) > infinity_);
-        negative_zero |= static_cast<Bits>(bits == kSign);
-      }
-      keys[k] = static_cast<Bits>(key_of<Bits, kKind>(bits, infinity_) ^ flip);
-    }
+    const int untold = keys_of_line(x, keys, n, flip);
     const Bits* sorted = sorted_keys(keys, keys + n, n);
-    for (std::size_t k = 0; k < n; ++k) {
-      result[k] = bits_of<Bits, kKind>(static_cast<Bits>(sorted[k] ^ flip));
-    }
-    if (nan != 0) {
+    elements_of_line(sorted, result, n, flip);
+    if ((untold & kHasNan) != 0) {
       copy(x, result, sorted, static_cast<Bits>(static_cast<Bits>(~Bits(0)) ^ flip),
            [&](Bits bits) { return magnitude(bits) > infinity_; });
     }
-    if (negative_zero != 0) {
+    if ((untold & kHasNegativeZero) != 0) {
       copy(x, result, sorted, static_cast<Bits>(kSign ^ flip),
            [](Bits bits) { return magnitude(bits) == 0; });
     }
+  }
+
+  static constexpr bool kWide = kKind == NumberKind::real && sizeof(Bits) >= 4;
+
+  int keys_of_line(const Bits* x, Bits* keys, std::size_t n, Bits flip) const {
+    if constexpr (kWide) {
+      if (has_wide_sort()) return write_keys_wide(x, keys, n, infinity_, flip);
+    }
+    return write_keys<Bits, kKind>(x, keys, n, infinity_, flip);
+  }
+
+  static void elements_of_line(const Bits* keys, Bits* result, std::size_t n, Bits flip) {
+    if constexpr (kWide) {
+      if (has_wide_sort()) return write_elements_wide(keys, result, n, flip);
+    }
+    write_elements<Bits, kKind>(keys, result, n, flip);
   }
 
   /// The elements that are `wanted`, in their order, to where their key is: those whose key does

@@ -36,6 +36,36 @@ Bits bits_of(Bits key) {
   return kKind == NumberKind::integer ? static_cast<Bits>(key ^ kSign) : key;
 }
 
+/// What keys do not tell: bits of the result of write_keys.
+inline constexpr int kHasNan = 1;
+inline constexpr int kHasNegativeZero = 2;
+
+/// The keys of elements, all bits flipped where `flip` has them; gives what there is that they do
+/// not tell. Inline, so that it is compiled for the vectors of its caller.
+template <class Bits, NumberKind kKind>
+[[gnu::always_inline]] inline int write_keys(const Bits* x, Bits* keys, std::size_t n,
+                                             Bits infinity, Bits flip) {
+  constexpr Bits kSign = static_cast<Bits>(Bits(1) << (8 * sizeof(Bits) - 1));
+  Bits nan = 0, negative_zero = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    if constexpr (kKind == NumberKind::real) {
+      nan |= static_cast<Bits>(static_cast<Bits>(x[k] & static_cast<Bits>(~kSign)) > infinity);
+      negative_zero |= static_cast<Bits>(x[k] == kSign);
+    }
+    keys[k] = static_cast<Bits>(key_of<Bits, kKind>(x[k], infinity) ^ flip);
+  }
+  return (nan != 0 ? kHasNan : 0) | (negative_zero != 0 ? kHasNegativeZero : 0);
+}
+
+/// The elements of such keys.
+template <class Bits, NumberKind kKind>
+[[gnu::always_inline]] inline void write_elements(const Bits* keys, Bits* result, std::size_t n,
+                                                  Bits flip) {
+  for (std::size_t k = 0; k < n; ++k) {
+    result[k] = bits_of<Bits, kKind>(static_cast<Bits>(keys[k] ^ flip));
+  }
+}
+
 /// Sorts by kBits bits of keys from `from` on, equal ones in their order, kDigit bits after the
 /// other from the lowest, leaving out those that are the same everywhere. Gives the one of both
 /// arrays that holds the result.

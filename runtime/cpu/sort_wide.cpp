@@ -254,18 +254,50 @@ void sort_wide(std::uint64_t* keys, std::uint64_t* other, std::size_t n) {
   sort_all<Vector64>(keys, other, n);
 }
 
+CROTON_WIDE int write_keys_wide(const std::uint32_t* x, std::uint32_t* keys, std::size_t n,
+                                std::uint32_t infinity, std::uint32_t flip) {
+  return write_keys<std::uint32_t, NumberKind::real>(x, keys, n, infinity, flip);
+}
+CROTON_WIDE int write_keys_wide(const std::uint64_t* x, std::uint64_t* keys, std::size_t n,
+                                std::uint64_t infinity, std::uint64_t flip) {
+  return write_keys<std::uint64_t, NumberKind::real>(x, keys, n, infinity, flip);
+}
+CROTON_WIDE void write_elements_wide(const std::uint32_t* keys, std::uint32_t* result,
+                                     std::size_t n, std::uint32_t flip) {
+  write_elements<std::uint32_t, NumberKind::real>(keys, result, n, flip);
+}
+CROTON_WIDE void write_elements_wide(const std::uint64_t* keys, std::uint64_t* result,
+                                     std::size_t n, std::uint64_t flip) {
+  write_elements<std::uint64_t, NumberKind::real>(keys, result, n, flip);
+}
+
 }  // namespace croton::cpu
 
 #else
 
 namespace croton::cpu {
+namespace {
+
+[[noreturn]] void refuse() { throw InternalError("this CPU has no vectors of 512 bits"); }
+
+}  // namespace
 
 bool has_wide_sort() { return false; }
-void sort_wide(std::uint32_t*, std::uint32_t*, std::size_t) {
-  throw InternalError("this CPU has no vectors of 512 bits");
+void sort_wide(std::uint32_t*, std::uint32_t*, std::size_t) { refuse(); }
+void sort_wide(std::uint64_t*, std::uint64_t*, std::size_t) { refuse(); }
+int write_keys_wide(const std::uint32_t*, std::uint32_t*, std::size_t, std::uint32_t,
+                    std::uint32_t) {
+  refuse();
 }
-void sort_wide(std::uint64_t*, std::uint64_t*, std::size_t) {
-  throw InternalError("this CPU has no vectors of 512 bits");
+int write_keys_wide(const std::uint64_t*, std::uint64_t*, std::size_t, std::uint64_t,
+                    std::uint64_t) {
+  refuse();
+}
+void write_elements_wide(const std::uint32_t*, std::uint32_t*, std::size_t, std::uint32_t) {
+  refuse();
+}
+void write_elements_wide(const std::uint64_t*, std::uint64_t*, std::size_t, std::uint64_t) {
+  refuse();
 }
 
 }  // namespace croton::cpu

@@ -17,4 +17,14 @@ inline constexpr std::size_t kWideSlack = 16;
 void sort_wide(std::uint32_t* keys, std::uint32_t* other, std::size_t n);
 void sort_wide(std::uint64_t* keys, std::uint64_t* other, std::size_t n);
 
+/// write_keys and write_elements of floats by such vectors.
+int write_keys_wide(const std::uint32_t* x, std::uint32_t* keys, std::size_t n,
+                    std::uint32_t infinity, std::uint32_t flip);
+int write_keys_wide(const std::uint64_t* x, std::uint64_t* keys, std::size_t n,
+                    std::uint64_t infinity, std::uint64_t flip);
+void write_elements_wide(const std::uint32_t* keys, std::uint32_t* result, std::size_t n,
+                         std::uint32_t flip);
+void write_elements_wide(const std::uint64_t* keys, std::uint64_t* result, std::size_t n,
+                         std::uint64_t flip);
+
 }  // namespace croton::cpu
