@@ -115,31 +115,35 @@ std::vector<Variable> inc_grad(const GradArgs& args) {
 }
 
 /// The product of all other factors of a place, for each factor: what is left of the product
-/// without zeros, unless another factor is 0.
+/// without zeros, times the one other factor that is 0, so that second derivatives are right there;
+/// with more of them it is 0.
 std::vector<Variable> mul_grad(const GradArgs& args) {
   const Put put(args);
   const Loc& loc = put.loc;
+  const Variable zero = scalar_like(args.in(0), 0, loc);
   const Variable one = scalar_like(args.in(0), 1, loc);
-  const auto is_zero = [&](const Variable& v) {
-    return eq(Operand(v, loc), scalar_like(v, 0, loc));
-  };
+  const auto is_zero = [&](const Variable& v) { return eq(Operand(v, loc), zero); };
   const auto without_zeros = [&](const Variable& v) {
     return where(Operand(is_zero(v), loc), one, v);
   };
-  const Variable x = without_zeros(args.in(0));
-  const Variable values = without_zeros(args.in(1));
-  const Variable product = put.write(WriteMode::mul, x, values);
-  const Variable zeros = put.write(WriteMode::add, cast_to(is_zero(args.in(0)), DType::int64, loc),
-                                   cast_to(is_zero(args.in(1)), DType::int64, loc));
-  const auto rest = [&](const Variable& factor, const Variable& safe, const Variable& all,
-                        const Variable& count, const Variable& g) {
-    const Variable own = cast_to(is_zero(factor), DType::int64, loc);
-    const Variable alone = eq(Operand(count, loc), own);
-    const Variable others = mul(Operand(g, loc), true_divide(Operand(all, loc), safe));
-    return where(Operand(alone, loc), others, scalar_like(g, 0, loc));
+  const auto zeros_only = [&](const Variable& v) {
+    return where(Operand(is_zero(v), loc), v, zero);
   };
-  return {rest(args.in(0), x, product, zeros, args.g()),
-          rest(args.in(1), values, put.read(product), put.read(zeros), put.read(args.g())),
+  const Variable x = args.in(0), values = args.in(1);
+  const Variable product = put.write(WriteMode::mul, without_zeros(x), without_zeros(values));
+  const Variable zeros = put.write(WriteMode::add, zeros_only(x), zeros_only(values));
+  const Variable count = put.write(WriteMode::add, cast_to(is_zero(x), DType::int64, loc),
+                                   cast_to(is_zero(values), DType::int64, loc));
+  const auto rest = [&](const Variable& factor, const auto& at) {
+    const Variable left = true_divide(Operand(at(product), loc), without_zeros(factor));
+    const Variable more = sub(Operand(at(count), loc), cast_to(is_zero(factor), DType::int64, loc));
+    const Variable other = sub(Operand(at(zeros), loc), zeros_only(factor));
+    const auto is = [&](int n) { return eq(Operand(more, loc), scalar_like(more, n, loc)); };
+    const Variable with_one = where(Operand(is(1), loc), mul(Operand(other, loc), left), zero);
+    return mul(Operand(at(args.g()), loc), where(Operand(is(0), loc), left, with_one));
+  };
+  return {rest(x, [](const Variable& v) { return v; }),
+          rest(values, [&](const Variable& v) { return put.read(v); }),
           {}};
 }
 

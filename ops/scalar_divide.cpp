@@ -235,7 +235,8 @@ std::int64_t signed_pow(const std::int64_t* x) {
   return static_cast<std::int64_t>(natural_pow(operands));
 }
 
-/// g * b * a^(b - 1), and 0 where b is 0, whatever a is.
+/// g * b * a^(b - 1), and 0 where b is 0, whatever a is. Elsewhere the product stays what it is at
+/// b = 0, since it has a slope there.
 Variable base_gradient(const GradArgs& args, const Variable& g) {
   const Variable& a = args.in(0);
   const Variable& b = args.in(1);
@@ -246,7 +247,8 @@ Variable base_gradient(const GradArgs& args, const Variable& g) {
     if (value == 2) return g * (2 * a);
     return g * (value * pow(a, value - 1));
   }
-  return g * where(eq(b, 0), 0, b * pow(a, b - 1));
+  const Variable power = pow(a, b - 1);
+  return g * where(logical_and(eq(b, 0), logical_not(isfinite(power))), 0, b * power);
 }
 
 OpDef pow_op() {

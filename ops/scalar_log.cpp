@@ -16,11 +16,11 @@ namespace {
 
 using V = const Variable&;  // in the rules below: gradient of the result, operand, result
 
-/// The part of a in log(base^a + base^b), for log(base) = `factor`; 1/2 where both are equal,
-/// infinite ones too.
+/// The part of a in log(base^a + base^b), for log(base) = `factor`; 1/2 where both are the same
+/// infinity.
 Variable share(V a, V b, double factor) {
-  const Variable equal = eq(a, b);
-  return where(equal, 0.5, sigmoid(where(equal, 0, a - b) * factor));
+  const Variable endless = logical_and(isinf(a), eq(a, b));
+  return sigmoid(where(endless, 0, a - b) * factor);
 }
 
 template <int kBase>
@@ -73,7 +73,8 @@ OpDef logaddexp2_op() {
   };
 }
 
-Variable grad_log1mexp(V g, V x, V) { return -g / expm1(-x); }
+// Not -1 / expm1(-x), whose own slope is a quotient of infinities for large -x.
+Variable grad_log1mexp(V g, V x, V) { return g * (exp(x) / expm1(x)); }
 
 double real_log1mexp(const double* x) {
   return x[0] > -std::numbers::ln2 ? std::log(-std::expm1(x[0])) : std::log1p(-std::exp(x[0]));

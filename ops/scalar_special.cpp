@@ -25,18 +25,24 @@ Variable grad_gamma(V g, V x, V y) { return g * (y * digamma(x)); }
 Variable grad_gammaln(V g, V x, V) { return g * digamma(x); }
 Variable grad_digamma(V g, V x, V) { return g * polygamma(1, x); }
 
-/// y / x for an odd function y of x with slope 1/2 at 0.
-Variable ratio(V x, V y) {
-  const Variable origin = eq(x, 0);
-  return where(origin, 0.5, y / where(origin, 1, x));
+/// y / x for y = i1(x) (kSign 1) or j1(x) (-1); near 0 by the series, which has slopes there.
+template <int kSign>
+Variable ratio(V x, V y, const Variable& scale = {}) {
+  const Variable near = lt(abs(x), 0.125);
+  const Variable z = square(x) * (0.25 * kSign);
+  Variable series = 0.5 + z * (1.0 / 4 + z * (1.0 / 24 + z * (1.0 / 288 + z / 5760)));
+  if (scale.defined()) series = series * scale;
+  return where(near, series, y / where(near, 1, x));
 }
 
 Variable grad_i0(V g, V x, V) { return g * i1(x); }
-Variable grad_i1(V g, V x, V y) { return g * (i0(x) - ratio(x, y)); }
+Variable grad_i1(V g, V x, V y) { return g * (i0(x) - ratio<1>(x, y)); }
 Variable grad_i0e(V g, V x, V y) { return g * (i1e(x) - sign(x) * y); }
-Variable grad_i1e(V g, V x, V y) { return g * (i0e(x) - ratio(x, y) - sign(x) * y); }
+Variable grad_i1e(V g, V x, V y) {
+  return g * (i0e(x) - ratio<1>(x, y, exp(-abs(x))) - sign(x) * y);
+}
 Variable grad_j0(V g, V x, V) { return -g * j1(x); }
-Variable grad_j1(V g, V x, V y) { return g * (j0(x) - ratio(x, y)); }
+Variable grad_j1(V g, V x, V y) { return g * (j0(x) - ratio<-1>(x, y)); }
 
 int order_of(const Node& node) { return static_cast<int>(node.attrs().integer("n")); }
 

@@ -36,9 +36,9 @@ OpDef arctan2_op() {
       .scalar = [](Builder&, Args x, const Node&) { return kernel::arctan2(x[0], x[1]); },
       .grad =
           [](const GradArgs& args) {
-            const auto slope = [&](V g, V side) {
-              return g * side / (square(args.in(0)) + square(args.in(1)));
-            };
+            // Squares would overflow, or vanish.
+            const Variable length = hypot(args.in(0), args.in(1));
+            const auto slope = [&](V g, V side) { return g * (side / length / length); };
             return gradients(
                 args, [&](const Variable& g) { return slope(g, args.in(1)); },
                 [&](const Variable& g) { return -slope(g, args.in(0)); });
