@@ -55,10 +55,26 @@ std::vector<Variable> expand_logsumexp(const Node& node) {
   });
 }
 
+/// The product of a gradient of the result and the result `y`, which `wide` has in the dtype of the
+/// work. What the gradient of log(y) divides by y is taken as it is: y may be 0.
+Variable by_result(const Variable& g, const Variable& y, const Variable& wide, const Loc& loc) {
+  if (const scalar::Masked mask = scalar::unmask(g); mask.condition.defined()) {
+    return scalar::only(mask.condition, by_result(mask.below, y, wide, loc));
+  }
+  if (is_op(g, "add")) {
+    const std::vector<Variable>& terms = g.node()->inputs;
+    return by_result(terms[0], y, wide, loc) + by_result(terms[1], y, wide, loc);
+  }
+  if (is_op(g, "true_divide") && g.node()->inputs[1].same(y)) {
+    return broadcast_like(cast_to(g.node()->inputs[0], wide.dtype(), loc), wide, loc);
+  }
+  return cast_to(g, wide.dtype(), loc) * wide;
+}
+
 std::vector<Variable> softmax_gradient(const GradArgs& args) {
-  return row_gradient(args, [](const Slope& at) {
-    const Variable weighted = reduce("sum", at.g * at.y, at.axis, at.loc);
-    return (at.g - weighted) * at.y;
+  return row_gradient(args, [&](const Slope& at) {
+    const Variable product = by_result(args.g(), args.out(), at.y, at.loc);
+    return product - reduce("sum", product, at.axis, at.loc) * at.y;
   });
 }
 

@@ -172,3 +172,17 @@ TEST_CASE("gradients of rows and products exist in narrow floats", "[ops][nn][gr
     }
   }
 }
+
+TEST_CASE("log(softmax(x)) has gradients where softmax rounds to 0", "[ops][grad][narrow]") {
+  for (const DType dtype : {DType::float16, DType::bfloat16}) {
+    for (const int axis : {0, 1}) {
+      const Variable x = input(dtype, {kAnyDim, kAnyDim});
+      const Variable slope = grad(sum(log(softmax(x, axis))(0, 0)), x);
+      const Array at = reals({-100, 1, 2, 0}, {2, 2}).astype(dtype);
+      const Array got = function({x}, slope).call({at})[0].astype(DType::float64);
+      INFO(name_of(dtype) << " along " << axis << ": " << got);
+      const bool rows = axis == 1;
+      CHECK(allclose(got, reals({1, rows ? -1.0 : 0.0, rows ? 0.0 : -1.0, 0}, {2, 2}), 1e-2, 1e-4));
+    }
+  }
+}
