@@ -55,24 +55,37 @@ std::vector<Variable> expand_logsumexp(const Node& node) {
   });
 }
 
+/// Whether a gradient of the result `y` has a part that is divided by y: that of log(y).
+bool has_quotient(const Variable& g, const Variable& y) {
+  const scalar::Masked mask = scalar::unmask(g);
+  if (mask.condition.defined()) return has_quotient(mask.below, y);
+  const std::vector<Variable>& terms = g.node()->inputs;
+  if (is_op(g, "add")) return has_quotient(terms[0], y) || has_quotient(terms[1], y);
+  return is_op(g, "true_divide") && terms[1].same(y);
+}
+
 /// The product of a gradient of the result and the result `y`, which `wide` has in the dtype of the
-/// work. What the gradient of log(y) divides by y is taken as it is: y may be 0.
+/// work. What is divided by y is taken as it is: y may be 0.
 Variable by_result(const Variable& g, const Variable& y, const Variable& wide, const Loc& loc) {
   if (const scalar::Masked mask = scalar::unmask(g); mask.condition.defined()) {
     return scalar::only(mask.condition, by_result(mask.below, y, wide, loc));
   }
+  const std::vector<Variable>& terms = g.node()->inputs;
   if (is_op(g, "add")) {
-    const std::vector<Variable>& terms = g.node()->inputs;
     return by_result(terms[0], y, wide, loc) + by_result(terms[1], y, wide, loc);
   }
-  if (is_op(g, "true_divide") && g.node()->inputs[1].same(y)) {
-    return broadcast_like(cast_to(g.node()->inputs[0], wide.dtype(), loc), wide, loc);
+  if (is_op(g, "true_divide") && terms[1].same(y)) {
+    return broadcast_like(cast_to(terms[0], wide.dtype(), loc), wide, loc);
   }
   return cast_to(g, wide.dtype(), loc) * wide;
 }
 
 std::vector<Variable> softmax_gradient(const GradArgs& args) {
   return row_gradient(args, [&](const Slope& at) {
+    if (!has_quotient(args.g(), args.out())) {
+      const Variable weighted = reduce("sum", at.g * at.y, at.axis, at.loc);
+      return (at.g - weighted) * at.y;
+    }
     const Variable product = by_result(args.g(), args.out(), at.y, at.loc);
     return product - reduce("sum", product, at.axis, at.loc) * at.y;
   });
