@@ -139,7 +139,9 @@ std::vector<Lane> broadcast_batch(const BatchArgs& args) {
 std::vector<Lane> specify_shape_batch(const BatchArgs& args) {
   Numbers sizes = args.node.attrs().integers("sizes");
   sizes.insert(sizes.begin(), kAnyDim);
-  return {args.again({args.in[0].value}, {{"sizes", std::move(sizes)}})};
+  std::vector<Variable> inputs{args.in[0].value};
+  for (const Variable& v : args.constant_from(1, "a size")) inputs.push_back(v);
+  return {args.again(std::move(inputs), {{"sizes", std::move(sizes)}})};
 }
 
 std::vector<Lane> iota_batch(const BatchArgs& args) {

@@ -49,17 +49,18 @@ std::vector<Array> broadcast_reference(const Node& node, std::span<const Array> 
 }
 
 void infer_specify_shape(Infer& infer) {
-  infer.expect_inputs(1);
-  const std::vector<std::int64_t>& sizes = infer.attrs().integers("sizes");
+  if (infer.inputs() < 1) infer.fail("an operand is expected");
+  static_assert(kAnyDim == kInferredSize);
+  const std::vector<Dim> sizes = size_dims(infer, 1);
   if (static_cast<int>(sizes.size()) != infer.ndim(0)) {
     infer.fail(fmt::format("{} sizes for {} axes", sizes.size(), infer.ndim(0)));
   }
   std::vector<Dim> shape = infer.shape(0);
   for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
-    if (sizes[axis] == kAnyDim) continue;
-    infer.equal(shape[axis], Dim(sizes[axis]),
-                fmt::format("axis {} has size {{a}} instead of {{b}}, as specified", axis));
-    shape[axis] = sizes[axis];
+    if (infer.attrs().integers("sizes")[axis] == kAnyDim) continue;
+    shape[axis] =
+        infer.equal(shape[axis], sizes[axis],
+                    fmt::format("axis {} has size {{a}} instead of {{b}}, as specified", axis));
   }
   infer.out(infer.dtype(0), std::move(shape));
 }
@@ -154,7 +155,12 @@ void register_broadcast_ops(OpRegistry& registry) {
        .view = true,
        .infer = infer_specify_shape,
        .element = same_element,
-       .grad = [](const GradArgs& args) { return std::vector<Variable>{args.g()}; },
+       .grad =
+           [](const GradArgs& args) {
+             std::vector<Variable> result(args.node.inputs.size());
+             result[0] = args.g();
+             return result;
+           },
        .reference = [](const Node&,
                        std::span<const Array> inputs) { return std::vector<Array>{inputs[0]}; },
        .examples = {example({2, 3}, {2, -1})}});

@@ -11,6 +11,9 @@
 namespace croton {
 namespace {
 
+/// Whether negative indices are out of bounds, instead of counting from the end.
+bool counts_from_front(const Node& node) { return node.attrs().integer_or("from_front", 0) != 0; }
+
 void infer_flat_index(Infer& infer) {
   const int count = static_cast<int>(infer.attrs().integers("sizes").size());
   if (infer.inputs() < count || count == 0) infer.fail("one array of indices a size is expected");
@@ -31,6 +34,7 @@ void infer_flat_index(Infer& infer) {
 
 kernel::Expr flat_index_element(Lowering& low, std::span<const Position> at) {
   kernel::Builder& b = low.b;
+  const bool from_front = counts_from_front(low.node);
   const std::vector<std::int64_t>& sizes = low.node.attrs().integers("sizes");
   int symbol = static_cast<int>(sizes.size());
   kernel::Expr flat;
@@ -42,7 +46,7 @@ kernel::Expr flat_index_element(Lowering& low, std::span<const Position> at) {
     }
     const kernel::Expr size = sizes[k] == kSymbolSize ? low.read(symbol++, {}) : b.i64(sizes[k]);
     const kernel::Expr raw = b.cast(low.read(static_cast<int>(k), std::move(place)), DType::int64);
-    const kernel::Expr index = wrapped_index(raw, size);
+    const kernel::Expr index = from_front ? raw : wrapped_index(raw, size);
     const kernel::Expr ok = in_bounds(index, size);
     b.check(ok, "index {value} is out of bounds for an axis of size {bound}", raw, size,
             check_place(low.node));
@@ -72,7 +76,10 @@ std::vector<Array> flat_index_reference(const Node& node, std::span<const Array>
     const std::vector<std::int64_t> index =
         reference::values<std::int64_t>(inputs[k].broadcast_to(shape));
     for (std::size_t i = 0; i < index.size(); ++i) {
-      flat[i] = flat[i] * sizes[k] + reference::checked_index(node.op->name, index[i], sizes[k]);
+      // A negative one that counts for nothing is out of bounds.
+      const std::int64_t own =
+          counts_from_front(node) && index[i] < 0 ? index[i] - sizes[k] : index[i];
+      flat[i] = flat[i] * sizes[k] + reference::checked_index(node.op->name, own, sizes[k]);
     }
   }
   return {result};
@@ -88,7 +95,10 @@ void register_flat_index_ops(OpRegistry& registry) {
        .infer = infer_flat_index,
        .element = flat_index_element,
        .reference = flat_index_reference,
-       .examples = {{{{4}, {4}}, {{0, 2}, {0, 3}}, {{"sizes", std::vector<std::int64_t>{3, 4}}}}}});
+       .examples = {{{{4}, {4}}, {{0, 2}, {0, 3}}, {{"sizes", std::vector<std::int64_t>{3, 4}}}},
+                    {{{4}},
+                     {{0, 3}},
+                     {{"sizes", std::vector<std::int64_t>{4}}, {"from_front", std::int64_t{1}}}}}});
 }
 
 }  // namespace croton

@@ -7,6 +7,7 @@
 #include "croton/tensor.h"
 #include "ops/axes.h"
 #include "ops/build.h"
+#include "ops/checked_size.h"
 #include "ops/scalar.h"
 #include "ops/size_arithmetic.h"
 #include "ops/sizes.h"
@@ -55,22 +56,33 @@ struct Bounds {
   DType dtype;  ///< of the result
 };
 
-/// Bounds as floats of one shape and dtype; whole results are computed in float64.
+/// Bounds as floats of one dtype, in which the result is computed: it is rounded once, in the end.
+/// Numbers are float64 as in NumPy; of arrays the promoted dtype, but no narrow one.
 Bounds float_bounds(std::string_view op, const Operand& start, const Operand& stop,
                     std::optional<DType> dtype, const Loc& loc) {
-  DType work = build_settings().float_x;
+  DType work = DType::float64;
+  DType result = build_settings().float_x;
   if (!start.is_literal() || !stop.is_literal()) {
+    const bool numpy = build_settings().numpy_policy;
     const Operand operands[] = {start, stop};
     const std::vector<Variable> given = resolve(op, operands);
-    work = scalar::float_result(
-        promote(given[0].dtype(), given[1].dtype(), build_settings().numpy_policy));
+    result = scalar::float_result(promote(given[0].dtype(), given[1].dtype(), numpy));
+    work = is_narrow(result) ? DType::float32 : result;
+    if (dtype) work = promote(work, is_float(*dtype) ? *dtype : DType::float64, numpy);
   }
-  if (dtype) work = is_float(*dtype) ? *dtype : DType::float64;
   const auto bound = [&](const Operand& given) {
     if (given.is_literal()) return make_scalar(work, given.literal().real, loc);
     return cast_to(given.variable(), work, loc);
   };
-  return {bound(start), bound(stop), dtype.value_or(work)};
+  return {bound(start), bound(stop), dtype.value_or(result)};
+}
+
+/// log10(x), which for whole powers of ten is exact.
+Variable exact_log10(const Variable& x, const Loc& loc) {
+  const Variable y = log10(Operand(x, loc));
+  const Variable whole = round(Operand(y, loc));
+  const Variable back = pow(Operand(scalar_like(x, 10, loc), loc), whole);
+  return where(Operand(combined("eq", back, x, loc), loc), whole, y);
 }
 
 /// 0, 1, ... along a new first axis.
@@ -105,19 +117,6 @@ Variable steps(const Bounds& bounds, const Size& count, bool endpoint, const Loc
   // With one entry there are no gaps, and it is the first bound.
   const Size end = size_max(size_sub(count, Size(1), loc), Size(1), loc);
   return at_places(place, end, last, y, loc);
-}
-
-Variable in_dtype(const Variable& y, DType dtype, const Loc& loc) {
-  const bool whole = !is_float(dtype);
-  return cast_to(whole ? floor(Operand(y, loc)) : y, dtype, loc);
-}
-
-Size checked_count(std::string_view op, const Size& count, const Loc& loc) {
-  const Size number = whole_number(op, count, loc);
-  if (number.number() && *number.number() < 0) {
-    graph_error(op, fmt::format("a count must not be negative: got {}", *number.number()), loc);
-  }
-  return number;
 }
 
 std::vector<Variable> gridded(const std::vector<Variable>& axes, bool open, const Loc& loc) {
@@ -205,36 +204,42 @@ Variable linspace(const Operand& start, const Operand& stop, const Size& count, 
                   std::optional<DType> dtype) {
   const Loc loc = start.loc().named("linspace");
   const Bounds bounds = float_bounds("linspace", start, stop, dtype, loc);
-  return in_dtype(steps(bounds, checked_count("linspace", count, loc), endpoint, loc), bounds.dtype,
-                  loc);
+  const Variable y = steps(bounds, checked_size("linspace", "a count", count, loc), endpoint, loc);
+  return cast_to(is_float(bounds.dtype) ? y : floor(Operand(y, loc)), bounds.dtype, loc);
 }
 
 Variable logspace(const Operand& start, const Operand& stop, const Size& count, double base,
                   bool endpoint, std::optional<DType> dtype) {
   const Loc loc = start.loc().named("logspace");
   const Bounds bounds = float_bounds("logspace", start, stop, dtype, loc);
-  const Variable power = steps(bounds, checked_count("logspace", count, loc), endpoint, loc);
-  return in_dtype(pow(Operand(scalar_like(power, base, loc), loc), power), bounds.dtype, loc);
+  const Variable power =
+      steps(bounds, checked_size("logspace", "a count", count, loc), endpoint, loc);
+  return cast_to(pow(Operand(scalar_like(power, base, loc), loc), power), bounds.dtype, loc);
 }
 
 Variable geomspace(const Operand& start, const Operand& stop, const Size& given, bool endpoint,
                    std::optional<DType> dtype) {
   const Loc loc = start.loc().named("geomspace");
   const Bounds bounds = float_bounds("geomspace", start, stop, dtype, loc);
-  const Size count = checked_count("geomspace", given, loc);
-  // Steps of the logarithm of the ratio to the first bound, whose sign all have.
-  const Variable ratio = log(Operand(combined("true_divide", bounds.last, bounds.first, loc), loc));
-  const Variable power =
-      steps({zeros_like(ratio, loc), ratio, ratio.dtype()}, count, endpoint, loc);
+  const Size count = checked_size("geomspace", "a count", given, loc);
+  // Powers of ten between the magnitudes' logarithms, as in NumPy: whole powers are exact then.
+  const Variable sign_of_first = sign(Operand(bounds.first, loc));
+  const auto exponent = [&](const Variable& bound) {
+    return exact_log10(combined("true_divide", bound, sign_of_first, loc), loc);
+  };
+  const Bounds exponents{exponent(bounds.first), exponent(bounds.last), bounds.dtype};
+  const Variable power = steps(exponents, count, endpoint, loc);
   const int rank = power.ndim() - 1;
-  const Variable first = fronted(bounds.first, rank, loc);
-  Variable y = mul(first, exp(Operand(power, loc)));
+  Variable y = pow(Operand(scalar_like(power, 10, loc), loc), power);
+  y = mul(Operand(fronted(sign_of_first, rank, loc), loc), y);
   const Variable place = counted(count, rank, power.dtype(), loc);
+  y = at_places(place, Size(0), fronted(bounds.first, rank, loc), y, loc);
   if (endpoint && !(count.number() && *count.number() < 2)) {
+    // Of one entry the first bound is the one that counts.
     const Size end = size_max(size_sub(count, Size(1), loc), Size(1), loc);
     y = at_places(place, end, fronted(bounds.last, rank, loc), y, loc);
   }
-  return in_dtype(y, bounds.dtype, loc);
+  return cast_to(y, bounds.dtype, loc);
 }
 
 std::vector<Variable> meshgrid(const Parts& parts, bool matrix_order, bool sparse) {

@@ -5,6 +5,7 @@
 
 #include "croton/indexing.h"
 #include "ops/build.h"
+#include "ops/checked_size.h"
 #include "ops/nonzero.h"
 #include "ops/size_arithmetic.h"
 #include "ops/slice.h"
@@ -97,7 +98,7 @@ Size is_negative(const Size& size, const Loc& loc) {
 /// The places that start:stop:step takes of an axis of length n, for a step of either sign that is
 /// known in the call only.
 Variable stepped_places(const Slice& slice, const Size& n, const Loc& loc) {
-  const Size step = whole_number("slice", Size(*slice.step.variable()), loc);
+  const Size step = checked_step("slice", Size(*slice.step.variable()), loc);
   const Size back = is_negative(step, loc);
   const auto clamped = [&](const Bound& bound) {
     const Size given = whole_number(

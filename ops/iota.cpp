@@ -7,6 +7,7 @@
 #include "croton/tensor.h"
 #include "ops/axes.h"
 #include "ops/build.h"
+#include "ops/checked_size.h"
 #include "ops/reference.h"
 #include "ops/registry.h"
 #include "ops/size_arithmetic.h"
@@ -84,7 +85,7 @@ Size symbolic_count(const Operand& start, const Operand& stop, const Operand& st
     }
     return Size(cast_to(bound.variable(), DType::int64, loc));
   };
-  const Size by = whole(step);
+  const Size by = checked_step("arange", whole(step), loc);
   Size length = size_sub(whole(stop), whole(start), loc);
   if (by.number() && *by.number() > 0) {
     length = size_divide(size_add(length, Size(*by.number() - 1), loc), by, loc);

@@ -93,8 +93,15 @@ Variable choose(const Operand& operand, const Parts& choices, IndexMode mode) {
 
 std::vector<Variable> unravel_index(const Operand& operand, const Sizes& given) {
   const Loc loc = operand.loc().named("unravel_index");
-  Variable rest = cast_to(index_variable("unravel_index", operand), DType::int64, loc);
   const std::vector<Size> sizes = whole_numbers("unravel_index", given, loc);
+  Size total = std::int64_t{1};
+  for (const Size& size : sizes) total = size_mul(total, size, loc);
+  const Size all[] = {total};
+  const SizeList list = size_list("unravel_index", all, loc);
+  std::vector<Variable> inputs{index_variable("unravel_index", operand)};
+  inputs.insert(inputs.end(), list.symbols.begin(), list.symbols.end());
+  Variable rest = apply("flat_index", std::move(inputs),
+                        {{"sizes", list.numbers}, {"from_front", std::int64_t{1}}}, loc);
   std::vector<Variable> result(sizes.size());
   for (std::size_t k = sizes.size(); k-- > 0;) {
     const Variable size = size_variable(sizes[k], loc);

@@ -9,6 +9,7 @@
 #include "croton/tensor.h"
 #include "ops/axes.h"
 #include "ops/build.h"
+#include "ops/checked_size.h"
 #include "ops/size_arithmetic.h"
 #include "ops/sizes.h"
 #include "ops/slice.h"
@@ -167,10 +168,7 @@ Variable padded_by_parts(const Variable& x, int axis, const Width& width, PadMod
     std::optional<Size> count;
     if (!options.stat_length.empty()) {
       const Width counts = each_axis("lengths", options.stat_length, x.ndim(), loc)[axis];
-      count = whole_number("pad", left ? counts.first : counts.second, loc);
-      if (count->number() && *count->number() < 1) {
-        graph_error("pad", "a stat_length must be at least 1", loc);
-      }
+      count = checked_size("pad", "a stat_length", left ? counts.first : counts.second, loc, 1);
     }
     return statistic(x, axis, size, count, left, mode, loc);
   };
@@ -190,14 +188,8 @@ Variable pad(const Operand& operand, const PadWidths& given, PadMode mode,
   if (x.ndim() == 0) return x;
   std::vector<Width> widths;
   for (const Width& width : each_axis("widths", given.pairs, x.ndim(), loc)) {
-    widths.emplace_back(whole_number("pad", width.first, loc),
-                        whole_number("pad", width.second, loc));
-    for (const Size* side : {&widths.back().first, &widths.back().second}) {
-      if (side->number() && *side->number() < 0) {
-        graph_error("pad", fmt::format("a width must not be negative: got {}", *side->number()),
-                    loc);
-      }
-    }
+    widths.emplace_back(checked_size("pad", "a width", width.first, loc),
+                        checked_size("pad", "a width", width.second, loc));
   }
   if (mode == PadMode::constant) return padded_constant(x, widths, options, loc);
   const bool by_place = mode == PadMode::edge || mode == PadMode::wrap ||

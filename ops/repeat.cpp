@@ -10,6 +10,7 @@
 #include "croton/tensor.h"
 #include "ops/axes.h"
 #include "ops/build.h"
+#include "ops/checked_size.h"
 #include "ops/size_arithmetic.h"
 #include "ops/sizes.h"
 #include "ops/take.h"
@@ -17,13 +18,7 @@
 namespace croton {
 namespace {
 
-Size checked_count(std::string_view op, const Size& given, const Loc& loc) {
-  const Size count = whole_number(op, given, loc);
-  if (count.number() && *count.number() < 0) {
-    graph_error(op, fmt::format("a count must not be negative: got {}", *count.number()), loc);
-  }
-  return count;
-}
+constexpr std::string_view kCount = "a count";
 
 /// Copies along each axis: (.., n, ..) -> (.., count, n, ..) or, inside, (.., n, count, ..), then
 /// joined.
@@ -59,7 +54,7 @@ Variable repeated_each(const Variable& x, int axis, const Array& counts, const L
   std::vector<std::int64_t> places;
   std::int64_t place = 0;
   for (const std::int64_t count : counts.astype(DType::int64).to_vector<std::int64_t>()) {
-    checked_count("repeat", Size(count), loc);
+    checked_size("repeat", kCount, Size(count), loc);
     places.insert(places.end(), static_cast<std::size_t>(count), place);
     ++place;
   }
@@ -90,28 +85,21 @@ Variable repeated_as_told(const Variable& x, int axis, const Variable& given, co
 
 /// Parts one after the other; together they must be as long as the axis.
 std::vector<Variable> parts_of(std::string_view op, const Variable& x, int axis,
-                               const std::vector<Size>& sizes, const Loc& loc) {
+                               const std::vector<Size>& given, const Loc& loc) {
+  std::vector<Size> sizes;
   Size total = std::int64_t{0};
-  for (const Size& size : sizes) {
-    if (size.number() && *size.number() < 0) {
-      graph_error(op, fmt::format("a size must not be negative: got {}", *size.number()), loc);
-    }
-    total = size_add(total, size, loc);
+  for (const Size& size : given) {
+    sizes.push_back(checked_size(op, "a size", size, loc));
+    total = size_add(total, sizes.back(), loc);
   }
   const std::int64_t length = x.static_shape()[axis];
-  Variable whole = x;
-  if (length != kAnyDim && total.number()) {
-    if (*total.number() != length) {
-      graph_error(op,
-                  fmt::format("the sizes must sum to that of axis {}: got {}, expected {}", axis,
-                              *total.number(), length),
-                  loc);
-    }
-  } else {
-    std::vector<Size> same = sizes_of(x, loc);
-    same[axis] = total;
-    whole = broadcast_sizes(x, same, loc);
+  if (length != kAnyDim && total.number() && *total.number() != length) {
+    graph_error(op,
+                fmt::format("the sizes must sum to that of axis {}: got {}, expected {}", axis,
+                            *total.number(), length),
+                loc);
   }
+  const Variable whole = with_size(x, axis, total, loc);
   std::vector<Variable> parts;
   Size begin = std::int64_t{0};
   for (const Size& size : sizes) {
@@ -128,7 +116,7 @@ Variable tile(const Operand& operand, const Sizes& counts) {
   const Loc loc = operand.loc().named("tile");
   std::vector<Size> each;
   for (const Size& count : whole_numbers("tile", counts, loc)) {
-    each.push_back(checked_count("tile", count, loc));
+    each.push_back(checked_size("tile", kCount, count, loc));
   }
   const int missing = static_cast<int>(each.size()) - x.ndim();
   if (missing > 0) x = shape_padleft(Operand(x, loc), missing);
@@ -140,7 +128,7 @@ Variable tile_axis(const Operand& operand, const Size& times, int axis) {
   const Variable x = operand.variable();
   const Loc loc = operand.loc().named("tile");
   std::vector<Size> each(static_cast<std::size_t>(x.ndim()), Size(1));
-  each[checked_axis("tile", axis, x.ndim(), loc)] = checked_count("tile", times, loc);
+  each[checked_axis("tile", axis, x.ndim(), loc)] = checked_size("tile", kCount, times, loc);
   return copied(x, each, false, loc);
 }
 
@@ -163,7 +151,7 @@ Variable repeat(const Operand& operand, const Operand& counts, const Axis& axis)
   }
   if (given.ndim() == 0 || given.static_shape()[0] == 1) {
     std::vector<Size> each(static_cast<std::size_t>(x.ndim()), Size(1));
-    each[along] = checked_count("repeat", dimshuffle(given, {}, loc), loc);
+    each[along] = checked_size("repeat", kCount, dimshuffle(given, {}, loc), loc);
     return copied(x, each, true, loc);
   }
   if (const Array* known = constant_value(given)) return repeated_each(x, along, *known, loc);

@@ -18,12 +18,20 @@ Variable combined(std::string_view op, const Variable& a, const Variable& b, con
   return apply(op, {a, b}, {}, loc);
 }
 
+/// The float dtype of all of them.
+DType common_float(std::span<const Variable> values) {
+  DType dtype = values[0].dtype();
+  for (const Variable& v : values) dtype = promote(dtype, v.dtype(), build_settings().numpy_policy);
+  return scalar::float_result(dtype);
+}
+
 }  // namespace
 
 Variable trapezoid(const Operand& operand, const std::optional<Variable>& x, double dx, int axis) {
   const Loc loc = operand.loc().named("trapezoid");
   const Variable given = operand.variable();
-  const Variable y = cast_to(given, scalar::float_result(given.dtype()), loc);
+  const Variable samples[] = {given, x.value_or(given)};
+  const Variable y = cast_to(given, common_float(samples), loc);
   const int along = checked_axis("trapezoid", axis, y.ndim(), loc);
   const auto neighbours = [&](const Variable& v, int k) {
     return std::pair{slice_axis(v, k, Slice(1, none), loc), slice_axis(v, k, Slice(0, -1), loc)};
@@ -57,9 +65,10 @@ Variable interp(const Operand& operand, const Operand& places, const Operand& va
   if (given[1].ndim() != 1 || given[2].ndim() != 1) {
     graph_error("interp", "places and values must be vectors", loc);
   }
-  DType dtype = given[0].dtype();
-  for (const Variable& v : given) dtype = promote(dtype, v.dtype(), build_settings().numpy_policy);
-  dtype = scalar::float_result(dtype);
+  std::vector<Variable> all = given;
+  if (left) all.push_back(*left);
+  if (right) all.push_back(*right);
+  const DType dtype = common_float(all);
   for (Variable& v : given) v = cast_to(v, dtype, loc);
   const Variable& x = given[0];
   const Variable& at = given[1];

@@ -69,6 +69,21 @@ OpDef copysign_op() {
   };
 }
 
+/// The cosine or the sine of the angle of the point (a, b), which lies in the middle where both are
+/// infinite; at the origin, where there is no slope, 0.
+Variable hypot_slope(const GradArgs& args, int k) {
+  const Variable& x = args.in(k);
+  const Variable& other = args.in(1 - k);
+  // The length of finite operands may overflow.
+  const Variable large = isinf(args.out());
+  const Loc& loc = args.node.loc;
+  const Variable scale = where(large, scalar_like(x, 0.25, loc), scalar_like(x, 1, loc));
+  const Variable length = where(large, hypot(x * scale, other * scale), args.out());
+  const Variable part = x * scale / where(eq(length, 0), 1, length);
+  const Variable middle = scalar_like(x, std::sqrt(0.5), loc);
+  return where(isinf(x), sign(x) * where(isinf(other), middle, 1), part);
+}
+
 OpDef hypot_op() {
   return {
       .name = "hypot",
@@ -79,11 +94,9 @@ OpDef hypot_op() {
       .scalar = [](Builder&, Args x, const Node&) { return kernel::hypot(x[0], x[1]); },
       .grad =
           [](const GradArgs& args) {
-            // At the origin, where there is no slope, 0.
-            const Variable length = where(eq(args.out(), 0), 1, args.out());
             return gradients(
-                args, [&](const Variable& g) { return g * (args.in(0) / length); },
-                [&](const Variable& g) { return g * (args.in(1) / length); });
+                args, [&](const Variable& g) { return g * hypot_slope(args, 0); },
+                [&](const Variable& g) { return g * hypot_slope(args, 1); });
           },
       .scalar_reference = {.real = [](const double* x) { return std::hypot(x[0], x[1]); }},
       .examples = {example(2, -5, 5)},

@@ -73,8 +73,13 @@ OpDef logaddexp2_op() {
   };
 }
 
-// Not -1 / expm1(-x), whose own slope is a quotient of infinities for large -x.
-Variable grad_log1mexp(V g, V x, V) { return g * (exp(x) / expm1(x)); }
+// Not -1 / expm1(-x), whose own slope is a quotient of infinities for large -x. At 0, of either
+// sign, it is infinite, and with it all further derivatives.
+Variable grad_log1mexp(V g, V x, V y) {
+  const Variable origin = eq(x, 0);
+  const Variable safe = where(origin, -1, x);
+  return g * where(origin, -exp(x - y), exp(safe) / expm1(safe));
+}
 
 double real_log1mexp(const double* x) {
   return x[0] > -std::numbers::ln2 ? std::log(-std::expm1(x[0])) : std::log1p(-std::exp(x[0]));

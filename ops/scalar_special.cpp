@@ -18,7 +18,19 @@ using V = const Variable&;  // in the rules below: gradient of the result, opera
 
 constexpr double kErfSlope = 2 * std::numbers::inv_sqrtpi;
 
-Variable grad_erfcx(V g, V x, V y) { return g * (2 * x * y - kErfSlope); }
+/// The difference of the rule loses the digits that it has in common for large x, where its
+/// asymptotic series takes over.
+Variable grad_erfcx(V g, V x, V y) {
+  const double limit = x.dtype() == DType::float64 ? 8 : 4;
+  const Variable far = gt(x, limit);
+  const Variable t = 1 / square(where(far, x, limit));
+  constexpr int kTerms = 15;
+  double factors[kTerms] = {0.5 * kErfSlope};
+  for (int n = 1; n < kTerms; ++n) factors[n] = -factors[n - 1] * (2 * n + 1) / 2;
+  Variable series = full_like(t, factors[kTerms - 1], t.node()->loc);
+  for (int n = kTerms - 1; n-- > 0;) series = series * t + factors[n];
+  return g * where(far, -(t * series), 2 * where(far, 0, x) * y - kErfSlope);
+}
 Variable grad_erfinv(V g, V, V y) { return g * (exp(square(y)) / kErfSlope); }
 Variable grad_erfcinv(V g, V, V y) { return g * (exp(square(y)) / -kErfSlope); }
 Variable grad_gamma(V g, V x, V y) { return g * (y * digamma(x)); }
@@ -56,7 +68,7 @@ OpDef polygamma_op() {
   const auto first = [](const double* x) { return reference::polygamma(1, x[0]); };
   OpDef op{
       .name = "polygamma",
-      .doc = "The derivative of order n >= 1 of digamma.",
+      .doc = "The derivative of order n of digamma, 1 <= n <= 100.",
       .cost = 160,
       .infer = rule<1, Accept::floating>,
       .scalar = [](Builder&, Args x,
@@ -115,9 +127,11 @@ Variable gammaln(const Operand& x) { return make("gammaln", Promotion::floating,
 Variable digamma(const Operand& x) { return make("digamma", Promotion::floating, x); }
 
 Variable polygamma(int n, const Operand& x) {
-  if (n < 0) {
+  constexpr int kMost = 100;
+  if (n < 0 || n > kMost) {
     graph_error("polygamma",
-                "the order must not be negative: got " + std::to_string(n) + ", expected 0, 1, ...",
+                "no such order: got " + std::to_string(n) + ", expected 0 to " +
+                    std::to_string(kMost) + "; a gradient needs the next one",
                 x.loc());
   }
   if (n == 0) return digamma(x.named("polygamma"));

@@ -35,6 +35,27 @@ kernel::Expr shape_of_element(Lowering& low, std::span<const Position> at) {
   return size;
 }
 
+/// The attribute "least" bounds the number; without it 0 is refused.
+void infer_checked_number(Infer& infer) {
+  infer.expect_inputs(1);
+  if (infer.ndim(0) != 0 || infer.dtype(0) != DType::int64) {
+    infer.fail("an int64 scalar is expected");
+  }
+  const Dim number = infer.value(0);
+  const std::string& wanted = infer.attrs().text("wanted");
+  if (infer.attrs().has("least")) {
+    const Dim least = infer.attrs().integer("least");
+    infer.equal(max(number, least), number, wanted + ": got {b}");
+  } else {
+    infer.equal(less(number, 0) + less(0, number), Dim(1), wanted + ": got {a}");
+  }
+  infer.out(DType::int64, {});
+}
+
+kernel::Expr checked_number_element(Lowering& low, std::span<const Position>) {
+  return low.read(0, {});
+}
+
 std::vector<Array> size_of_reference(const Node& node, std::span<const Array> inputs) {
   return {Array(inputs[0].shape()[static_cast<std::size_t>(node.attrs().integer("axis"))])};
 }
@@ -77,6 +98,18 @@ void register_size_ops(OpRegistry& registry) {
                 .element = shape_of_element,
                 .reference = shape_of_reference,
                 .examples = {{{{3, 4}}, {{-3, 3}}, {}}}});
+  registry.add(
+      {.name = "checked_number",
+       .doc = "The integer itself, where it is within bounds; a call in which it is not is "
+              "an error.",
+       .form = OpForm::loops,
+       .infer = infer_checked_number,
+       .element = checked_number_element,
+       .reference = [](const Node&,
+                       std::span<const Array> inputs) { return std::vector{inputs[0]}; },
+       .examples = {
+           {{{}}, {{1, 9}}, {{"least", 1}, {"wanted", std::string("a number must be at least 1")}}},
+           {{{}}, {{1, 9}}, {{"wanted", std::string("a step must not be 0")}}}}});
 }
 
 }  // namespace croton

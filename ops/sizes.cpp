@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ops/build.h"
+#include "ops/checked_size.h"
 #include "ops/slice.h"
 
 namespace croton {
@@ -39,13 +40,15 @@ void add_size(std::string_view op, SizeList& list, const Size& size, const Loc& 
   list.numbers.push_back(number);
 }
 
-/// The node below a value that only orders, casts or names it.
-Variable below_views(Variable v) {
-  while (is_op(v, "dimshuffle") || is_op(v, "reshape") || is_op(v, "specify_shape") ||
-         (is_op(v, "cast") && is_integer(v.node()->inputs[0].dtype()))) {
-    v = v.node()->inputs[0];
-  }
-  return v;
+/// Whether the node only casts or names its operand: each entry is that of the same number, and no
+/// check is lost without the node.
+bool is_plain_view(const Variable& v) {
+  if (v.node()->inputs.empty()) return false;
+  const Variable& x = v.node()->inputs[0];
+  if (x.ndim() > 1 || !is_integer(x.dtype())) return false;
+  if (is_op(v, "cast")) return keeps_values(x.dtype(), v.dtype());
+  if (!is_op(v, "dimshuffle") && !is_op(v, "reshape") && !is_op(v, "specify_shape")) return false;
+  return x.static_shape().is_static() && x.static_shape().numel() == v.static_shape().numel();
 }
 
 /// Entry i of a vector of known length, looked up in what the vector is made of: so numbers among
@@ -53,10 +56,7 @@ Variable below_views(Variable v) {
 Size vector_entry(const Variable& vector, std::int64_t i, const Loc& loc) {
   Variable v = vector;
   for (;;) {
-    if (v.ndim() == 1) {
-      const Variable inner = below_views(v);
-      if (inner.ndim() == 1 || inner.static_shape().numel() == 1) v = inner;
-    }
+    while (v.ndim() == 1 && is_plain_view(v)) v = v.node()->inputs[0];
     if (const Array* value = constant_value(v)) {
       return Size(
           value->astype(DType::int64).to_vector<std::int64_t>()[static_cast<std::size_t>(i)]);
@@ -124,9 +124,13 @@ SizeList size_list(std::string_view op, const Sizes& sizes, const Loc& loc, bool
 std::vector<Dim> size_dims(const Infer& infer, int first) {
   std::vector<Dim> dims;
   for (std::int64_t number : infer.attrs().integers("sizes")) {
-    dims.push_back(number == kSymbolSize     ? infer.value(first++)
-                   : number == kInferredSize ? Dim()
-                                             : Dim(number));
+    if (number == kSymbolSize) {
+      const Dim size = infer.value(first++);
+      infer.equal(max(size, Dim(0)), size, "a size must not be negative: got {b}");
+      dims.push_back(size);
+    } else {
+      dims.push_back(number == kInferredSize ? Dim() : Dim(number));
+    }
   }
   return dims;
 }

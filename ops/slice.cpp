@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "croton/error.h"
 #include "ops/build.h"
 #include "ops/reference.h"
 #include "ops/registry.h"
@@ -143,9 +144,7 @@ void SliceBuilder::add_range(const Slice& slice, const Loc& loc) {
   const std::int64_t last = bound(slice.stop, "stop");
   const std::size_t used = symbols.size();
   std::int64_t by = bound(slice.step, "step");
-  if (symbols.size() != used) {
-    graph_error("slice", "the step must be a number; a symbolic one is not supported", loc);
-  }
+  internal_check(symbols.size() == used, "slices with symbolic steps are taken entry by entry");
   if (by == kOpenBound) by = 1;
   if (by == 0) graph_error("slice", "the step must not be 0", loc);
   if (first == kOpenBound && last == kOpenBound && by == 1) return add_full();

@@ -186,6 +186,13 @@ constexpr double kBernoulli[] = {1.0 / 12,
                                  -174611.0 / 802857662698291200000.0,
                                  77683.0 / 14101100039391805440000.0};
 
+/// x^k by squaring, for k >= 1.
+Expr power(Expr x, int k) {
+  if (k == 1) return x;
+  const Expr half = power(x, k / 2);
+  return k % 2 ? half * half * x : half * half;
+}
+
 /// (-1)^(n+1) polygamma(n, y) for y > 0: n! times the sum of 1/(y + k)^(n+1), of which the first
 /// terms one by one and the others by the formula of Euler and Maclaurin.
 Expr polygamma_right(const Work& w, int n, Expr y) {
@@ -193,12 +200,11 @@ Expr polygamma_right(const Work& w, int n, Expr y) {
   const Expr one = w.number(1);
   const int steps = (w.brief ? 5 : 9) + 2 * n;
   const int terms = w.brief ? 6 : 11;
-  const auto power = [&](Expr x, int k) {
-    Expr result = x;
-    for (int i = 1; i < k; ++i) result = result * x;
-    return result;
-  };
-  const double factorial = std::tgamma(n + 1.0);
+  // Powers of the inverse times 2^scale, and n! by 2^(n scale): neither leaves the range of numbers
+  // before the result does.
+  const int scale = static_cast<int>(std::lround(std::lgamma(n + 1.0) / std::log(2.0) / n));
+  const double factorial = std::ldexp(std::tgamma(n + 1.0), -n * scale);
+  const Expr unit = w.number(std::ldexp(1, scale));
   const Expr small = y < w.number(steps);
   const Expr inverse = one / b.select(small, y + w.number(steps), y);
   const Expr square = inverse * inverse;
@@ -209,10 +215,11 @@ Expr polygamma_right(const Work& w, int n, Expr y) {
     series.push_back(kBernoulli[j - 1] * rising);
   }
   const Expr smooth = static_cast<const Format&>(w).polynomial(square, series);
-  const Expr total = power(inverse, n) * b.fma(inverse, w.number(0.5), smooth);
+  const Expr total = power(inverse * unit, n) * b.fma(inverse, w.number(0.5), smooth);
   Expr first = w.number(0);
-  for (int k = steps - 1; k >= 0; --k) first = first + power(one / (y + w.number(k)), n + 1);
-  return b.select(small, total + first, total) * w.number(factorial);
+  for (int k = steps - 1; k >= 0; --k) first = first + power(unit / (y + w.number(k)), n + 1);
+  const Expr near = total + first * w.number(std::ldexp(1, -scale));
+  return b.select(small, near, total) * w.number(factorial);
 }
 
 /// The derivatives of cot(pi x) by pi^n: polynomials in cot(pi x), lowest power first.
@@ -251,7 +258,7 @@ Expr gammaln(Expr x) { return in_float64(gammaln_rule, x); }
 Expr digamma(Expr x) { return in_float64(digamma_rule, x); }
 
 Expr polygamma(int n, Expr x) {
-  internal_check(n >= 1, "polygamma is of order 1 or more");
+  internal_check(n >= 1 && n <= 100, "polygamma is of order 1 to 100");
   return in_float64([&](const Work& w, Expr wide) { return polygamma_rule(w, n, wide); }, x);
 }
 

@@ -4,6 +4,7 @@
 
 #include "compiler/graph/op.h"
 #include "compiler/plan/shapes.h"
+#include "ops/checked_size.h"
 #include "ops/slice.h"
 
 namespace croton {
@@ -26,13 +27,15 @@ Dim unary(const std::string& op, Dim x) {
   return {};
 }
 
-/// Whether every value of `from` is one of `to`.
-bool keeps_values(DType from, DType to) {
-  if (is_bool(from) || from == to) return true;
-  if (is_bool(to)) return false;  // only the truth would stay
-  if (is_unsigned(to) && !is_unsigned(from)) return false;
-  if (is_unsigned(from) && !is_unsigned(to)) return size_of(from) < size_of(to);
-  return size_of(from) <= size_of(to);
+/// x in a dtype that may not hold it: integers wrap around.
+Dim converted(Dim x, DType from, DType to) {
+  if (x.is_unknown() || keeps_values(from, to)) return x;
+  if (is_bool(to)) return less(x, 0) + less(0, x);
+  if (size_of(to) == 8)
+    return {};  // uint64 and int64: half of the values of one are not the other's
+  const std::int64_t range = std::int64_t{1} << (8 * size_of(to));
+  if (is_unsigned(to)) return floor_mod(x, range);
+  return floor_mod(x + Dim(range / 2), range) - Dim(range / 2);
 }
 
 /// `dtype` is that of the operands.
@@ -108,7 +111,8 @@ Dim Shapes::element_of_source(const Variable& v, std::int64_t k) {
   if (op == "size_of") return of(node.inputs[0]).shape[node.attrs().integer("axis")];
   if (op == "shape_of") return of(node.inputs[0]).shape[static_cast<std::size_t>(k)];
   if (node.inputs.empty() || node.inputs[0].ndim() > 1) return {};
-  if (op == "dimshuffle" || op == "reshape" || op == "specify_shape" || op == "broadcast") {
+  if (op == "dimshuffle" || op == "reshape" || op == "specify_shape" || op == "broadcast" ||
+      op == "checked_number") {
     return element(node.inputs[0], length(node.inputs[0]) == 1 ? 0 : k);
   }
   if (op == "concatenate") {
@@ -145,9 +149,7 @@ Dim Shapes::element_of_arithmetic(const Variable& v, std::int64_t k) {
   };
   if (node.op->fold) return element_of_fold(v);
   if (node.op->form != OpForm::scalar) return {};
-  if (op == "cast") {
-    return keeps_values(node.inputs[0].dtype(), v.dtype()) ? operand(0) : Dim();
-  }
+  if (op == "cast") return converted(operand(0), node.inputs[0].dtype(), v.dtype());
   if (node.inputs.size() == 1) {
     const Dim x = operand(0);
     return x.is_unknown() ? Dim() : unary(op, x);

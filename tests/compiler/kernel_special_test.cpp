@@ -124,8 +124,9 @@ void for_each_function(F&& f) {
     INFO(bound.name);
     CHECK((found != values.end()) == special);
     if (found == values.end()) continue;
-    const bool orders = bound.name == "polygamma";
-    for (int order = orders ? 1 : 0; order <= (orders ? 3 : 0); ++order) {
+    std::vector<int> orders{0};
+    if (bound.name == "polygamma") orders = {1, 2, 3, 10, 100};
+    for (const int order : orders) {
       f(bound, order, worst_of<float>(bound, found->second, order),
         worst_of<double>(bound, found->second, order));
     }
@@ -144,8 +145,10 @@ void check_worst(const MathBound& bound, const Worst& worst, double most) {
 }  // namespace
 
 TEST_CASE("each special function keeps its bound", "[kernel][math]") {
-  for_each_function([](const MathBound& bound, int, const Worst& single, const Worst& wide) {
+  for_each_function([](const MathBound& bound, int order, const Worst& single, const Worst& wide) {
+    // The error grows with the order, twice as fast at most.
+    const double more = 2 * std::max(0, order - 3);
     check_worst(bound, single, bound.float32_ulp);
-    check_worst(bound, wide, bound.float64_ulp);
+    check_worst(bound, wide, bound.float64_ulp + more);
   });
 }

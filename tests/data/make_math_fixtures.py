@@ -198,6 +198,9 @@ def betaln(a, b):
     return mp.log(mp.beta(a, b))
 
 
+# Of polygamma; 100 is the largest.
+ORDERS = (1, 2, 3, 10, 100)
+
 # name, function, intervals of each operand: (low, high), or (low, high, "log").
 FUNCTIONS = [
     ("erfcx", erfcx, [[(-27, 0)], [(0, 6)], [(1e-300, 1e300, "log")]]),
@@ -208,8 +211,8 @@ FUNCTIONS = [
                           [(-1e5, -1)]]),
     ("digamma", digamma, [[(0, 10)], [(1.4, 1.5)], [(-20, 0)], [(1e-300, 1e300, "log")],
                           [(7, 100)]]),
-    ("polygamma", polygamma, [[(0, 20), n] for n in (1, 2, 3)] + [[(-9, 0), n] for n in (1, 2, 3)] +
-     [[(1e-30, 1e30, "log"), n] for n in (1, 2, 3)]),
+    ("polygamma", polygamma, [[(0, 20), n] for n in ORDERS] + [[(-9, 0), n] for n in ORDERS] +
+     [[(1e-30, 1e30, "log"), n] for n in ORDERS]),
     ("i0", bessel_i(0, False), [[(-10, 10)], [(8, 714)], [(1e-300, 700, "log")]]),
     ("i1", bessel_i(1, False), [[(-10, 10)], [(8, 714)], [(1e-300, 700, "log")]]),
     ("i0e", bessel_i(0, True), [[(-10, 10)], [(8, 714)], [(1e-300, 1e300, "log")]]),

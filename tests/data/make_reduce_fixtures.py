@@ -1,7 +1,8 @@
 """Writes reduce_values.txt: reductions by NumPy and SciPy. Run with
 NumPy 2.4.
 
-A block is a line "@ name", then lines "dtype sizes | elements" of the operands and the result.
+A block is a line "@ name", then a line "in dtype sizes | elements" for each operand and a line "out
+dtype sizes | elements" for the result.
 """
 
 import os
@@ -79,15 +80,17 @@ for x in (holes[[0, 3, 4]], matrix):
     add("nanargmin_1", lambda a: np.nanargmin(a, axis=1), x)
     add("nanargmax", np.nanargmax, x)
 
+
 def line(a):
     """Floats in full, so that they are read exactly."""
     values = a.ravel().tolist()
     text = " ".join(repr(v) if a.dtype.kind == "f" else str(int(v)) for v in values)
-    return f"{a.dtype} {' '.join(map(str, a.shape))} | {text}".replace("uint64", "int64")
+    return f"{a.dtype} {' '.join(map(str, a.shape))} | {text}"
 
 
 with open(os.path.join(here, "reduce_values.txt"), "w") as out:
     for name, operands, result in blocks:
         out.write(f"@ {name}\n")
-        for a in [*operands, result]:
-            out.write(line(a) + "\n")
+        for a in operands:
+            out.write("in " + line(a) + "\n")
+        out.write("out " + line(result) + "\n")

@@ -71,6 +71,14 @@ def arrangements():
     case("moveaxis -1,0", lambda x: np.moveaxis(x, (-1, 0), (0, 1)), (2, 3, 4))
     for shape in ((), (3,), (2, 3), (2, 3, 2)):
         case("atleast", lambda x: [np.atleast_1d(x), np.atleast_2d(x), np.atleast_3d(x)], shape)
+    for shape in ((), (3,), (2, 3)):
+        case("shape_padleft", lambda x: [x[None], x[None, None], x], shape)
+        case("shape_padright", lambda x: [x[..., None], x[..., None, None], x], shape)
+    case("shape_padaxis", lambda x: [x[:, None], x[..., None], x[None]], (2, 3))
+    for n in (1, 2, 3):
+        case(f"flatten {n}", lambda x: x.reshape(x.shape[:n - 1] + (-1,)), (2, 3, 4))
+    case("flatten 1", lambda x: x.reshape(1), ())
+    case("flatten 2", lambda x: x.reshape(0, 0), (0, 3, 0))
     case("broadcast_arrays", lambda *x: list(np.broadcast_arrays(*x)), (3, 1), (4,), ())
 
 
@@ -135,6 +143,27 @@ def creation():
     block("logspace", [], [np.logspace(0, 2, 5), np.logspace(1, -1, 4, False, 2)])
     block("geomspace", [], [np.geomspace(1, 1000, 4), np.geomspace(-8, -1, 4),
                             np.geomspace(2, 32, 4, False), np.geomspace(5, 7, 1)])
+    block("linspace narrow", [], [np.linspace(0, 1, 7, dtype="float16"),
+                                  np.linspace(-3, 2045, 12, dtype="float16"),
+                                  np.linspace(0.1, 0.7, 9, dtype="float32")])
+    half = np.array([1.0, -2.5], "float16"), np.array([4.0, 2049.0], "float16")
+    block("linspace of arrays", half,
+          np.linspace(half[0].astype(float), half[1].astype(float), 4).astype("float16"))
+    single = np.array([0.1, -2.5], "float32"), np.array([4.5, 1000.1], "float64")
+    block("linspace of arrays", single, np.linspace(*single, 4))
+    block("linspace from float64", [single[1]], np.linspace(0, single[1], 3, dtype="float32"))
+    block("logspace narrow", [], [np.logspace(0, 4, 6, dtype="float16"),
+                                  np.logspace(-2, 2, 7, dtype="float32"),
+                                  np.logspace(0, 2, 5, dtype="int64")])
+    block("geomspace narrow", [], [np.geomspace(1, 1e4, 6, dtype="float16"),
+                                   np.geomspace(3, 1e30, 7, dtype="float32"),
+                                   np.geomspace(1, 1000, 4, dtype="int64"),
+                                   np.geomspace(1, 10 ** 15, 16, dtype="int64"),
+                                   np.geomspace(-1e6, -1, 7, dtype="int64"),
+                                   np.geomspace(-200, -3, 6, dtype="int64")])
+    case("identity_like", lambda x: np.eye(*x.shape, dtype=x.dtype), (3, 4),
+         dtypes=("float64", "int32", "bool"))
+    case("identity_like", lambda x: np.eye(*x.shape, dtype=x.dtype), (4, 2))
     case("meshgrid", lambda *x: list(np.meshgrid(*x)), (3,), (2,), (4,))
     case("meshgrid ij", lambda *x: list(np.meshgrid(*x, indexing="ij")), (3,), (2,))
     case("meshgrid sparse", lambda *x: list(np.meshgrid(*x, sparse=True)), (3,), (2,))
@@ -161,6 +190,23 @@ def diagonals():
     case("fill_diagonal", filled, (3, 4))
     case("fill_diagonal", filled, (2, 4))
     case("fill_diagonal", filled, (3, 3, 3))
+
+    def diagonal_made(x, k, first, second):
+        y = np.zeros(x.shape[:-1] + (x.shape[-1] + abs(k),) * 2, x.dtype)
+        for index in np.ndindex(x.shape[:-1]):
+            y[index] = np.diag(x[index], k)
+        return np.moveaxis(y, (-2, -1), (first, second))
+
+    for k in (-2, 0, 1):
+        case(f"alloc_diag {k}", lambda x: diagonal_made(x, k, -2, -1), (3,))
+        case(f"alloc_diag {k}", lambda x: diagonal_made(x, k, -2, -1), (2, 3))
+        case(f"alloc_diag {k} at 0,1", lambda x: diagonal_made(x, k, 0, 1), (2, 3))
+        case(f"alloc_diag {k} at 2,0", lambda x: diagonal_made(x, k, 2, 0), (2, 3))
+    for k in (-3, -1, 0, 2, 5):
+        case(f"fill_diagonal_offset {k}", lambda x: np.where(np.eye(*x.shape, k=k) != 0, 7, x)
+             .astype(x.dtype), (3, 4))
+        case(f"fill_diagonal_offset {k}", lambda x: np.where(np.eye(*x.shape, k=k) != 0, 7, x)
+             .astype(x.dtype), (4, 2))
 
 
 if __name__ == "__main__":

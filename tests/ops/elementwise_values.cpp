@@ -277,8 +277,13 @@ TEST_CASE("elementwise functions: dtypes, places and errors", "[ops]") {
   CHECK(gamma(i).dtype() == DType::float32);
   CHECK(polygamma(0, half).dtype() == DType::float16);
   CHECK(isclose(i, half).dtype() == DType::boolean);
-  CHECK_THAT(test::message_of<GraphError>([&] { polygamma(-1, half); }),
-             Contains("[polygamma]") && Contains("-1"));
+  for (const int order : {-1, 101}) {
+    CHECK_THAT(test::message_of<GraphError>([&] { polygamma(order, half); }),
+               Contains("[polygamma]") && Contains("got " + std::to_string(order)) &&
+                   Contains("expected 0 to 100") && Contains("elementwise_values.cpp"));
+  }
+  CHECK_THAT(test::message_of<GraphError>([&] { grad(sum(polygamma(100, half)), half); }),
+             Contains("[polygamma]") && Contains("got 101"));
   CHECK_THAT(test::message_of<GraphError>([&] { celu(half, 0); }), Contains("[celu]"));
   const Variable three = tensor("x", DType::float32, {3});
   const Variable four = tensor("y", DType::float32, {4});

@@ -120,6 +120,56 @@ TEST_CASE("the branch that was not taken gives no NaN, in second derivatives too
   CHECK(p.first(sqrt(sum(where(positive, p.x, 0)))) == Slopes{0, 0, 0.25});
 }
 
+TEST_CASE("slopes of functions where their rules lose digits or divide infinities",
+          "[ops][grad][limits]") {
+  // erfcx'(x) by its continued fraction in 60 digits (mpmath).
+  const std::vector<double> at{-3, 0, 0.5, 3.75, 4.25, 7.5, 8.5, 20, 1e3, 1e8, 1e100, kInf};
+  const std::vector<double> slopes{
+      -97237.061503164615265,     -1.1283791670955125739,    -0.51268882290258669903,
+      -0.036456257532723531054,   -0.028944331414615332111,  -0.0097737711523623288192,
+      -0.0076520845958465943024,  -0.0014052174534598011502, -5.6418873726549666885e-7,
+      -5.6418958354775620232e-17, -5.64189583547756269e-201, -0.0};
+  const Probe p(at);
+  const Slopes got = p.first(sum(erfcx(p.x)));
+  for (std::size_t k = 0; k < at.size(); ++k) {
+    INFO("erfcx at " << at[k]);
+    CHECK(got[k] == Approx(slopes[k]).epsilon(2e-13).margin(0));
+  }
+  const Variable single = input(DType::float32, {kAnyDim});
+  const Array narrow =
+      value(grad(sum(erfcx(single)), single), {{single, reals(at).astype(DType::float32)}});
+  for (std::size_t k = 0; k + 2 < at.size(); ++k) {
+    INFO("erfcx in float32 at " << at[k]);
+    CHECK(narrow.to_vector<float>()[k] == Approx(slopes[k]).epsilon(1e-5).margin(0));
+  }
+  const Variable x = floats({}), y = floats({});
+  const auto first = [&](const Variable& of, double a, double b) {
+    const Values values{{x, Array::full({}, a, DType::float64)},
+                        {y, Array::full({}, b, DType::float64)}};
+    Slopes both;
+    for (const Variable& slope : grad(of, {x, y}, {.disconnected_inputs = Disconnected::ignore})) {
+      both.push_back(value(slope, values).item<double>());
+    }
+    return both;
+  };
+  const double half = std::sqrt(0.5);
+  CHECK(first(hypot(x, y), kInf, 1) == Slopes{1, 0});
+  CHECK(first(hypot(x, y), 2, -kInf) == Slopes{0, -1});
+  CHECK(first(hypot(x, y), -kInf, kInf) == Slopes{-half, half});
+  CHECK(first(hypot(x, y), 0, 0) == Slopes{0, 0});
+  CHECK(first(hypot(x, y), 3, 4) == Slopes{0.6, 0.8});
+  CHECK(first(hypot(x, y), 1.5e308, 1.5e308)[0] == Approx(half).epsilon(1e-15));
+  CHECK(std::isnan(first(hypot(x, y), NAN, 1)[0]));
+  CHECK(first(log1mexp(x), 0.0, 0)[0] == -kInf);
+  CHECK(first(log1mexp(x), -0.0, 0)[0] == -kInf);
+  CHECK(first(log1mexp(x), -kInf, 0)[0] == 0);
+  CHECK(first(log1mexp(x), -1e-9, 0)[0] == Approx(-1e9).epsilon(1e-8));
+  CHECK(first(grad(log1mexp(x), x), 0, 0)[0] == -kInf);
+  // -exp(x) / (1 - exp(x))^2.
+  CHECK(first(grad(log1mexp(x), x), -2, 0)[0] ==
+        Approx(-std::exp(-2) / std::pow(1 - std::exp(-2), 2)).epsilon(1e-13));
+}
+
 TEST_CASE("gradients of standard deviations of equal numbers", "[ops][grad][limits]") {
   const Probe same({3, 3, 3});
   CHECK(same.first(croton::std(same.x)) == Slopes{0, 0, 0});

@@ -162,6 +162,30 @@ TEST_CASE("masks that only the call knows can be written at", "[ops][index]") {
   CHECK_THROWS_WITH(floats({2, 3})(Array{true, false, true}), Contains("a mask of shape (3,)"));
 }
 
+TEST_CASE("samples of several dtypes are promoted", "[ops][index]") {
+  const Variable y = input(DType::float32, {3}, "y");
+  const Variable n = input(DType::int32, {3}, "n");
+  const Variable x = input(DType::float64, {3}, "x");
+  // Places that float32 does not tell apart.
+  const Values values{{y, Array{1., 2., 4.}.astype(DType::float32)},
+                      {n, Array{1, 2, 4}.astype(DType::int32)},
+                      {x, Array::from<double>({1, 1 + 1e-9, 1 + 3e-9}, {3})}};
+  const double places[] = {1, 1 + 1e-9, 1 + 3e-9};
+  const double area = (places[1] - places[0]) * 1.5 + (places[2] - places[1]) * 3;
+  for (const Variable& samples : {y, n}) {
+    const Array got = value(trapezoid(samples, x), values);
+    CHECK(got.dtype() == DType::float64);
+    CHECK(got.item<double>() == Approx(area).epsilon(1e-12));
+  }
+  CHECK(trapezoid(y, n).dtype() == DType::float32);
+  CHECK(trapezoid(n).dtype() == DType::float32);
+  CHECK(value(trapezoid(x, n), values).dtype() == DType::float64);
+  const Variable third = make_scalar(DType::float64, 1.0 / 3, Loc::current());
+  const Array end = value(interp(y - 9, y, y, third), values);
+  CHECK(end.dtype() == DType::float64);
+  CHECK(end.to_vector<double>()[0] == 1.0 / 3);
+}
+
 TEST_CASE("places that cannot be are refused", "[ops][index]") {
   const Variable x = floats({2, 3});
   const Variable i = input(DType::int64, {2, 3}, "i");
@@ -188,4 +212,8 @@ TEST_CASE("places that cannot be are refused", "[ops][index]") {
                  Contains("index_fixtures.cpp"));
   CHECK_THAT(called(take(x, i)), Contains("[take] index 9") && Contains("size 6"));
   CHECK_THAT(called(mul_subtensor(x(i), 2)), Contains("index 9 is out of bounds"));
+  for (const Variable& place : unravel_index(i, {3, 3})) {
+    CHECK_THAT(called(place), Contains("[unravel_index] index 9") && Contains("size 9"));
+  }
+  CHECK_THAT(called(unravel_index(i - 10, {2, 3})[1]), Contains("[unravel_index] index -1"));
 }

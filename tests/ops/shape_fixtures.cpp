@@ -41,6 +41,18 @@ void add_arrangements(Builders& b) {
   b["atleast"] = [](const Operands& x) {
     return Operands{atleast_1d(x[0]), atleast_2d(x[0]), atleast_3d(x[0])};
   };
+  b["shape_padleft"] = [](const Operands& x) {
+    return Operands{shape_padleft(x[0]), shape_padleft(x[0], 2), shape_padleft(x[0], 0)};
+  };
+  b["shape_padright"] = [](const Operands& x) {
+    return Operands{shape_padright(x[0]), shape_padright(x[0], 2), shape_padright(x[0], 0)};
+  };
+  b["shape_padaxis"] = [](const Operands& x) {
+    return Operands{shape_padaxis(x[0], 1), shape_padaxis(x[0], -1), shape_padaxis(x[0], 0)};
+  };
+  for (const int n : {1, 2, 3}) {
+    b["flatten " + std::to_string(n)] = one([n](auto x) { return flatten(x, n); });
+  }
   b["broadcast_arrays"] = [](const Operands& x) { return broadcast_arrays(x); };
 }
 
@@ -114,6 +126,26 @@ void add_creation(Builders& b) {
     return Operands{geomspace(1, 1000, 4, true, kReal), geomspace(-8, -1, 4, true, kReal),
                     geomspace(2, 32, 4, false, kReal), geomspace(5, 7, 1, true, kReal)};
   });
+  made("linspace narrow", [] {
+    return Operands{linspace(0, 1, 7, true, DType::float16),
+                    linspace(-3, 2045, 12, true, DType::float16),
+                    linspace(0.1, 0.7, 9, true, DType::float32)};
+  });
+  b["linspace from float64"] = one([](auto x) { return linspace(0, x, 3, true, DType::float32); });
+  made("logspace narrow", [] {
+    return Operands{logspace(0, 4, 6, 10, true, DType::float16),
+                    logspace(-2, 2, 7, 10, true, DType::float32),
+                    logspace(0, 2, 5, 10, true, DType::int64)};
+  });
+  made("geomspace narrow", [] {
+    return Operands{geomspace(1, 1e4, 6, true, DType::float16),
+                    geomspace(3, 1e30, 7, true, DType::float32),
+                    geomspace(1, 1000, 4, true, DType::int64),
+                    geomspace(1, 1000000000000000, 16, true, DType::int64),
+                    geomspace(-1e6, -1, 7, true, DType::int64),
+                    geomspace(-200, -3, 6, true, DType::int64)};
+  });
+  b["identity_like"] = one([](auto x) { return identity_like(x); });
   b["meshgrid"] = [](const Operands& x) { return meshgrid(x); };
   b["meshgrid ij"] = [](const Operands& x) { return meshgrid(x, true); };
   b["meshgrid sparse"] = [](const Operands& x) { return meshgrid(x, false, true); };
@@ -130,6 +162,16 @@ void add_diagonals(Builders& b) {
     b["diagonal " + std::to_string(k) + " of 2,0"] =
         one([k](auto x) { return diagonal(x, k, 2, 0); });
     b["trace " + std::to_string(k)] = one([k](auto x) { return trace(x, k); });
+  }
+  for (const int k : {-2, 0, 1}) {
+    const std::string title = "alloc_diag " + std::to_string(k);
+    b[title] = one([k](auto x) { return alloc_diag(x, k); });
+    b[title + " at 0,1"] = one([k](auto x) { return alloc_diag(x, k, 0, 1); });
+    b[title + " at 2,0"] = one([k](auto x) { return alloc_diag(x, k, 2, 0); });
+  }
+  for (const int k : {-3, -1, 0, 2, 5}) {
+    b["fill_diagonal_offset " + std::to_string(k)] =
+        one([k](auto x) { return fill_diagonal_offset(x, 7, k); });
   }
   b["fill_diagonal"] = one([](auto x) { return fill_diagonal(x, 3); });
 }
@@ -152,9 +194,10 @@ TEST_CASE("functions of shapes give NumPy's values", "[ops][shape][fixtures]") {
 
 TEST_CASE("gradients of functions of shapes", "[ops][shape][fixtures][grad]") {
   // Among equal entries the derivative of the largest or smallest is no limit of differences.
-  check_fixture_gradients("shape_values.txt", builders(),
-                          {"pad maximum", "pad maximum far", "pad maximum of 2,1", "pad minimum",
-                           "pad minimum far", "pad minimum of 2,1", "tril -1"});
+  check_fixture_gradients(
+      "shape_values.txt", builders(),
+      {"pad maximum", "pad maximum far", "pad maximum of 2,1", "pad minimum", "pad minimum far",
+       "pad minimum of 2,1", "tril -1", "linspace from float64"});
 }
 
 TEST_CASE("counts, shifts, widths and steps may be symbols", "[ops][shape]") {
@@ -249,4 +292,85 @@ TEST_CASE("functions of shapes refuse what cannot be", "[ops][shape]") {
   CHECK_THROWS_WITH(function({open}, both).call({counting({4})}),
                     Contains("[split]") && Contains("shape_fixtures.cpp"));
   CHECK(array_equal(function({open}, both).call({counting({5})})[0], counting({5})));
+}
+
+TEST_CASE("sizes, widths, counts and steps below their least are errors of the call",
+          "[ops][shape]") {
+  const Variable x = floats({kAnyDim}, "x");
+  const Variable one = floats({1}, "one");
+  const Variable n = input(DType::int64, {}, "n");
+  const Variable m = input(DType::int64, {}, "m");
+  const auto call = [&](const Variable& y, int first, int second) {
+    return function({x, one, n, m}, y, {.on_unused = OnUnused::ignore})
+        .call({counting({5}), counting({1}), Array(first), Array(second)})[0];
+  };
+  const auto message = [&](const Variable& y, int first, int second) {
+    return message_of<CallError>([&] { call(y, first, second); });
+  };
+  const auto negative = [](const std::string& what, int size) {
+    return Contains(what + " must not be negative: got " + std::to_string(size));
+  };
+  CHECK_THAT(message(split(x, {n, m})[0], 6, -1), negative("[split] a size", -1));
+  CHECK_THAT(message(split(x, {n, m})[0], 6, -1), Contains("shape_fixtures.cpp"));
+  CHECK_THAT(message(split(x, {n, m, 2})[2], -2, 5), negative("[split] a size", -2));
+  CHECK_THAT(message(split(one, {n, m})[0], 1, 2),
+             Contains("[split] axis 0 has size 1 instead of 3"));
+  CHECK(array_equal(call(split(one, {n, m})[1], 0, 1), counting({1})));
+  CHECK(call(split(one, {n, m})[0], 0, 1).shape() == Shape{0});
+  for (const PadMode mode : {PadMode::constant, PadMode::edge, PadMode::wrap, PadMode::reflect,
+                             PadMode::mean, PadMode::linear_ramp}) {
+    CHECK_THAT(message(pad(x, {{n, m}}, mode), -5, 10), negative("[pad] a width", -5));
+    CHECK_THAT(message(pad(x, {{n, m}}, mode), 10, -5), negative("[pad] a width", -5));
+    CHECK(call(pad(x, {{n, m}}, mode), 0, 2).shape() == Shape{7});
+  }
+  CHECK_THAT(message(pad(x, 1, PadMode::mean, {.stat_length = {{n, m}}}), 1, 0),
+             Contains("[pad] a stat_length must be at least 1: got 0"));
+  CHECK_THAT(message(tile(x, {n}), -1, 0), negative("[tile] a count", -1));
+  CHECK_THAT(message(repeat(x, n), -2, 0), negative("[repeat] a count", -2));
+  CHECK_THAT(message(linspace(0, 1, n), -1, 0), negative("[linspace] a count", -1));
+  CHECK_THAT(message(zeros({n, m}), 2, -3), negative("[zeros] a size", -3));
+  CHECK_THAT(message(broadcast_to(one, {n}), -1, 0), negative("[broadcast_to] a size", -1));
+  CHECK_THAT(message(eye(n, m), -1, 2), negative("a size", -1));
+  CHECK_THAT(message(reshape(x, {n, m}), -5, -1), negative("[reshape] a size", -5));
+  CHECK_THAT(message(x(Slice(none, none, n)), 0, 0),
+             Contains("the step must not be 0") && Contains("shape_fixtures.cpp"));
+  CHECK_THAT(message(arange(0, m, n), 0, 3), Contains("[arange] the step must not be 0"));
+  CHECK(
+      array_equal(call(x(Slice(none, none, n)), -2, 0), Array{4., 2., 0.}.astype(DType::float64)));
+}
+
+TEST_CASE("sizes follow casts, bools and checks", "[ops][shape]") {
+  const Variable x = input(DType::float32, {kAnyDim}, "x");
+  const Variable n = input(DType::int64, {}, "n");
+  const Variable m = input(DType::int64, {}, "m");
+  const Variable two = stack({n, m});
+  const auto call = [&](const Variable& y, int first, int second) {
+    return function({x, n, m}, y, {.on_unused = OnUnused::ignore})
+        .call({Array::zeros({300}, DType::float32), Array(first), Array(second)})[0];
+  };
+  // The sum of bools is "or".
+  const Variable either = (gt(n, 1) + gt(m, 1)).astype(DType::int64);
+  CHECK(call(zeros({either}), 2, 3).shape() == Shape{1});
+  CHECK(call(zeros({either}), 0, 1).shape() == Shape{0});
+  CHECK(call(zeros({either + 1}), 0, 9).shape() == Shape{2});
+  // 300 is 44 in int8, and 200 is -56.
+  const Variable narrow = x.shape().astype(DType::int8);
+  CHECK(call(zeros(narrow), 0, 0).shape() == Shape{44});
+  CHECK(call(zeros({n.astype(DType::int8)}), 300, 0).shape() == Shape{44});
+  CHECK(call(zeros({n.astype(DType::uint8)}), 300, 0).shape() == Shape{44});
+  CHECK(call(zeros({n.astype(DType::uint8)}), -1, 0).shape() == Shape{255});
+  CHECK(call(zeros({abs(n.astype(DType::int8))}), 200, 0).shape() == Shape{56});
+  CHECK(call(zeros({n.astype(DType::int8).astype(DType::int32)}), 300, 0).shape() == Shape{44});
+  CHECK(call(zeros({n.astype(DType::boolean).astype(DType::int8)}), 300, 0).shape() == Shape{1});
+  // Entries of vectors that were transposed on the way, and of matrices of one element.
+  const Variable square = reshape(concatenate({two, two + 4}), {2, 2});
+  const Values values{{n, Array(2)}, {m, Array(3)}};
+  CHECK(value(zeros(flatten(square.T())), values).shape() == Shape{2, 6, 3, 7});
+  CHECK(value(zeros(reshape(expand_dims(expand_dims(n, 0), 0), {1})), values).shape() == Shape{2});
+  CHECK(value(zeros(reshape(two(Slice(0, 1))(newaxis), {1})), values).shape() == Shape{2});
+  // What checks the length stays below entries that are looked up.
+  const Variable any = input(DType::int64, {kAnyDim}, "any");
+  const Variable y = zeros(specify_shape(any, {2}));
+  CHECK(is_op(y.node()->inputs[1].node()->inputs[0], "specify_shape"));
+  CHECK_THROWS(value(zeros(reshape(any, {2})), {{any, Array{4, 5, 6}}}));
 }

@@ -92,8 +92,8 @@ CROTON_API Variable put_along_axis(const Operand& x, const Operand& indices, con
                                    int axis = -1);
 
 // Indices.
-/// Places in a flattened array of these sizes as places along its axes. Numbers beyond its end are
-/// not noticed.
+/// Places in a flattened array of these sizes as places along its axes; as in NumPy, negative ones
+/// and those beyond its end are CallErrors.
 CROTON_API std::vector<Variable> unravel_index(const Operand& indices, const Sizes& sizes);
 /// Places along axes of these sizes as places in the flattened array.
 CROTON_API Variable ravel_multi_index(const Parts& indices, const Sizes& sizes,

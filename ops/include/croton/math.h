@@ -137,7 +137,7 @@ CROTON_API Variable gammaln(const Operand& x);
 CROTON_API Variable digamma(const Operand& x);
 /// The derivative of digamma.
 CROTON_API Variable trigamma(const Operand& x);
-/// The derivative of order n of digamma; a GraphError for n < 0.
+/// The derivative of order n of digamma, 0 <= n <= 100; others are a GraphError.
 CROTON_API Variable polygamma(int n, const Operand& x);
 /// The regularised incomplete gamma functions, lower and upper, for a, x >= 0. Only x has a
 /// gradient: asking for that of `a` is a GraphError.
