@@ -80,11 +80,11 @@ void GroupLowering::survey() {
   }
   for (const Variable& output : group.outputs) {
     aligned(output);
-    linear(output, position_of(output.node()));
+    in_place_[output] = in_domain_order(output, linear(output, position_of(output.node())));
   }
 }
 
-bool GroupLowering::reads_in_place(const Variable& v) const {
+bool GroupLowering::in_place(const Variable& v) const {
   const auto it = in_place_.find(v);
   return it != in_place_.end() && it->second;
 }
@@ -368,23 +368,28 @@ Position GroupLowering::linear(const Variable& v, const std::vector<Position>& p
   return sum;
 }
 
+/// Whether the elements of v stand in memory as the loops of the domain walk through them.
+bool GroupLowering::in_domain_order(const Variable& v, const Position& linear) const {
+  bool plain =
+      linear.affine() && linear.offset.is(0) && shapes.of(v).shape.size() <= group.domain.size();
+  Dim stride = 1;
+  for (int axis = static_cast<int>(group.domain.size()) - 1; axis >= 0 && plain; --axis) {
+    Dim mine = 0;
+    for (const auto& [term, coefficient] : linear.terms) {
+      if (term == axis) mine = coefficient;
+    }
+    plain = group.domain[axis].is(1) || mine.same(stride);
+    stride = stride * group.domain[axis];
+  }
+  return plain;
+}
+
 Expr GroupLowering::read(const Variable& v, const std::vector<Position>& position, Expr mask) {
   const Position sum = linear(v, position);
   if (survey_) {
     const bool first = in_place_.find(v) == in_place_.end();
     if (first) reads_.push_back(v);
-    // In place: the whole domain in row-major order, with no mask.
-    bool plain = sum.affine() && mask.id == kernel::kNone && sum.offset.is(0) &&
-                 shapes.of(v).shape.size() <= group.domain.size();
-    Dim stride = 1;
-    for (int axis = static_cast<int>(group.domain.size()) - 1; axis >= 0 && plain; --axis) {
-      Dim mine = 0;
-      for (const auto& [term, coefficient] : sum.terms) {
-        if (term == axis) mine = coefficient;
-      }
-      plain = group.domain[axis].is(1) || mine.same(stride);
-      stride = stride * group.domain[axis];
-    }
+    const bool plain = mask.id == kernel::kNone && in_domain_order(v, sum);
     in_place_[v] = plain && (first || in_place_[v]);
     return b.constant(v.dtype(), 1);
   }

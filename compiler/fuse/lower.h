@@ -49,8 +49,9 @@ class GroupLowering {
   const std::vector<Variable>& reads() const { return reads_; }
   /// The members whose values something needed.
   const std::unordered_set<const Node*>& computed() const { return computed_; }
-  /// Operands whose every read is at the element that the domain's loops stand at.
-  bool reads_in_place(const Variable& v) const;
+  /// Of an operand, whether its every read is at the element that the domain's loops stand at; of
+  /// an output, whether it is written there.
+  bool in_place(const Variable& v) const;
 
   // Set-up of a kernel proper.
   void set_loops(std::vector<DomainLoop> loops, std::unordered_set<const Node*> needed);
@@ -147,6 +148,7 @@ class GroupLowering {
   std::unordered_map<std::string, std::vector<std::size_t>> met_at_;
   MemberReads member_reads_;
   std::vector<Variable> reads_;
+  bool in_domain_order(const Variable& v, const Position& linear) const;
   VariableMap<bool> in_place_;
   std::unordered_set<const Node*> computed_;  ///< survey: seen so far; else: what a survey saw
   std::vector<DomainLoop> loops_;

@@ -38,7 +38,8 @@ Survey survey(const Group& group, const Shapes& shapes) {
   result.reads = lowering.reads();
   result.computed = lowering.computed();
   result.member_reads = lowering.member_reads();
-  for (const Variable& read : result.reads) result.in_place[read] = lowering.reads_in_place(read);
+  for (const Variable& read : result.reads) result.in_place[read] = lowering.in_place(read);
+  for (const Variable& v : group.outputs) result.in_place[v] = lowering.in_place(v);
   return result;
 }
 
@@ -141,6 +142,8 @@ std::vector<int> find_shares(const Group& group, const Survey& survey) {
   std::vector<int> shares(group.outputs.size(), -1);
   std::vector<bool> taken(survey.reads.size(), false);
   for (std::size_t i = 0; i < group.outputs.size(); ++i) {
+    // Else elements would be written that are read later.
+    if (!survey.in_place.at(group.outputs[i])) continue;
     for (std::size_t k = 0; k < survey.reads.size(); ++k) {
       const Variable& read = survey.reads[k];
       if (taken[k] || !survey.in_place.at(read)) continue;

@@ -76,7 +76,7 @@ Scheduled schedule_own(const Group& group, const Shapes& shapes, const ScheduleT
 struct Survey {
   std::vector<DomainLoop> loops;
   std::vector<Variable> reads;
-  VariableMap<bool> in_place;
+  VariableMap<bool> in_place;  ///< of reads and outputs
   std::unordered_set<const Node*> computed;
   MemberReads member_reads;
 };

@@ -174,6 +174,10 @@ Id Builder::simplify_cast(const Node& n) {
   const Node& x = node(n.in[0]);
   if (x.dtype == n.dtype) return n.in[0];
   if (x.op == Op::cast && holds(node(x.in[0]).dtype, x.dtype)) {
+    // Integers wrap around, floats go to the nearest integer that there is.
+    const DType from = node(x.in[0]).dtype;
+    const bool through_float = is_float(x.dtype) && !is_float(from) && is_integer(n.dtype);
+    if (through_float && !holds(from, n.dtype)) return kNone;
     return cast({this, x.in[0]}, n.dtype).id;
   }
   return kNone;

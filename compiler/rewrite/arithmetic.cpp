@@ -337,6 +337,9 @@ Variable cast_cast(const Node& node, Context&) {
   const bool wraps = is_integer(x.dtype()) && is_integer(inner.dtype()) && is_integer(to) &&
                      bits_of(to) <= bits_of(inner.dtype());
   if (!wraps && !holds_all(inner.dtype(), x.dtype())) return {};
+  // Integers wrap around, floats go to the nearest integer that there is.
+  const bool through_float = is_float(inner.dtype()) && !is_float(x.dtype()) && is_integer(to);
+  if (through_float && !holds_all(to, x.dtype())) return {};
   return cast_to(x, to, node.loc);
 }
 

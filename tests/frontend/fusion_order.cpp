@@ -33,3 +33,21 @@ TEST_CASE("folds over other axes than those of a kernel have kernels of their ow
   for (std::size_t i = 0; i < values.size(); ++i)
     CHECK(allclose(fused[i], expected[i], 1e-4, 1e-6));
 }
+
+TEST_CASE("an output in another order than the domain takes over no operand's memory") {
+  const Variable x = vector("x"), q = tensor("q", DType::float32, {3, 5});
+  const Variable w = tensor("w", DType::float32, {5, 3});
+  // One kernel reads the reshaped sums in their order, and writes `u` in another.
+  const Variable a = q - tanh(reshape(cumsum(x, 0), {3, 5}) * 0.01f);
+  const Variable t = dimshuffle(a, {1, 0, -1});
+  const Variable u = tanh(t);
+  const Variable d = (q + dimshuffle(w + dimshuffle(u, {0, 1}), {1, 0})) * 3;
+  const std::vector<Variable> outputs{concatenate({t, u * 2}, 2), cumsum(reshape(d, {15}), 0)};
+  const auto run = [&](const char* mode) {
+    const Function f =
+        function({x, q, w}, outputs, {.config = current_config().with("mode", mode)});
+    return f(Array::arange(15).astype(DType::float32), Array::ones({3, 5}), Array::ones({5, 3}));
+  };
+  const Outputs fused = run("FAST_RUN"), plain = run("FAST_COMPILE");
+  for (std::size_t k = 0; k < 2; ++k) CHECK(allclose(fused[k], plain[k], 1e-5, 1e-5));
+}

@@ -159,7 +159,7 @@ class RandomGraph {
       case 1:
         return keep(sigmoid(x) + 0.5);
       case 2:
-        return keep(sqrt(abs(x)));
+        return keep(sqrt(abs(x) + 0.01));  // at 0 it has no slope
       case 3:
         return keep(square(x) - x);
       case 4:
