@@ -112,8 +112,8 @@ struct PlanCheck {
 struct PlanInput {
   std::string name;  ///< as the user wrote it; may be empty
   DType dtype = DType::float32;
-  Shape shape;        ///< static sizes, kAnyDim where any will do
-  bool weak = false;  ///< unused except as a size
+  Shape shape;         ///< static sizes, kAnyDim where any will do
+  bool taken = false;  ///< an earlier part of the function gives it, not the caller
 };
 
 /// An input that is wanted in a second memory.

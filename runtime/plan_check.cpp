@@ -18,6 +18,7 @@ std::string source_of(const Plan& plan, DimRef ref) {
   if (input >= plan.inputs.size()) {
     return fmt::format("axis {} of {}", term.b, plan.shareds[input - plan.inputs.size()]->title());
   }
+  if (plan.inputs[input].taken) return {};
   const std::string& name = plan.inputs[input].name;
   return name.empty() ? fmt::format("axis {} of argument {}", term.b, input)
                       : fmt::format("axis {} of argument {} (\"{}\")", term.b, input, name);
@@ -27,7 +28,8 @@ std::string source_of(const Plan& plan, DimRef ref) {
 std::string remedy(const Plan& plan, DimRef ref) {
   const DimTable::Term& term = plan.dims.terms()[static_cast<std::size_t>(ref)];
   const auto input = static_cast<std::size_t>(term.a);
-  if (term.op != DimOp::input_size) {
+  const bool is_taken = input < plan.inputs.size() && plan.inputs[input].taken;
+  if (term.op != DimOp::input_size || is_taken) {
     return "it is computed: pass what it is a size of through specify_shape, with a 1 there";
   }
   if (input >= plan.inputs.size()) return "make the shared variable without .resizable";

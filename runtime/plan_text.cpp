@@ -34,6 +34,7 @@ std::string source_of(const Plan& plan, const Slot& slot) {
       const std::size_t second = at(slot.index) - plan.inputs.size();
       const std::int32_t input =
           at(slot.index) < plan.inputs.size() ? slot.index : plan.seconds[second].input;
+      if (plan.inputs[at(input)].taken) return fmt::format("of an earlier part, input {}", input);
       const std::string& name = plan.inputs[at(input)].name;
       return name.empty() ? fmt::format("input {}", input)
                           : fmt::format("input {} \"{}\"", input, name);

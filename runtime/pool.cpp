@@ -13,6 +13,8 @@ namespace croton {
 namespace {
 
 constexpr std::size_t kSmallest = 64;
+/// Free blocks of a class that are looked through.
+constexpr int kLatest = 64;
 
 }  // namespace
 
@@ -68,7 +70,6 @@ void Pool::retire() noexcept {
 /// Under the lock: the first of the latest blocks of a class that is chosen; null where none is.
 template <class Choose>
 Block* Pool::take_chosen(int size_class, const Choose& choose) {
-  constexpr int kLatest = 64;
   void** place = nullptr;  // of what points to the block
   Block* block = free_[static_cast<std::size_t>(size_class)];
   for (int i = 0; block != nullptr && i < kLatest; ++i) {
@@ -97,7 +98,10 @@ BlockRef Pool::allocate(std::size_t bytes, const void* wanted) {
 BlockRef Pool::allocate_idle(std::size_t bytes) {
   return allocate(bytes, [&](int c) {
     const std::uint64_t last = queue_ != nullptr ? queue_->last_point() : 0;
-    return take_chosen(c, [&](const Block& block) { return block.free_behind <= last; });
+    int seen = 0;
+    // Of many blocks the last one seen will do: the upload waits for less than with any other.
+    return take_chosen(
+        c, [&](const Block& block) { return block.free_behind <= last || ++seen == kLatest; });
   });
 }
 
@@ -126,6 +130,16 @@ BlockRef Pool::allocate(std::size_t bytes, const Take& take) {
   return BlockRef(block);
 }
 
+/// A block of the class that was free all the same; null where there is none.
+Block* Pool::take_any(int size_class) {
+  const std::lock_guard hold(lock_);
+  Block* block = take_chosen(size_class, [](const Block&) { return true; });
+  if (block == nullptr) return nullptr;
+  statistics_.cached_bytes -= static_cast<std::int64_t>(bytes_of_class(size_class));
+  statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.live_bytes);
+  return block;
+}
+
 Block* Pool::fresh_block(std::size_t bytes, int size_class) {
   const std::size_t count = class_bytes(bytes);
   // `allocate` has counted it as living.
@@ -145,6 +159,8 @@ Block* Pool::fresh_block(std::size_t bytes, int size_class) {
   try {
     memory = device_->allocate(count);
     if (memory == nullptr) {
+      // A block that was free, though not idle, is better than giving all of them back.
+      if (Block* free = take_any(size_class)) return free;
       device_->trim_pools();
       memory = device_->allocate(count);
     }

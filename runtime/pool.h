@@ -64,6 +64,7 @@ class Pool final : public BlockOwner, private ForkAware {
   Block* take_chosen(int size_class, const Choose& choose);
   template <class Take>
   BlockRef allocate(std::size_t bytes, const Take& take);
+  Block* take_any(int size_class);
   Block* fresh_block(std::size_t bytes, int size_class);
   void give_back(Block* chain) noexcept;
   [[noreturn]] void out_of_memory(std::size_t bytes);

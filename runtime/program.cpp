@@ -1,5 +1,7 @@
 #include "runtime/program.h"
 
+#include <algorithm>
+
 #include "croton/error.h"
 
 namespace croton {
@@ -56,7 +58,7 @@ PlanStatistics Program::statistics() const {
     sum.bytes_copied += one.bytes_copied;
     sum.bytes_in += one.bytes_in;
     sum.bytes_out += one.bytes_out;
-    sum.arena_bytes += one.arena_bytes;
+    sum.arena_bytes = std::max(sum.arena_bytes, one.arena_bytes);
     sum.parallel_launches += one.parallel_launches;
     sum.streaming_launches += one.streaming_launches;
     sum.wide_launches += one.wide_launches;

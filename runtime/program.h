@@ -27,7 +27,8 @@ class Program {
 
   std::size_t parts() const { return parts_.size(); }
   const Plan& plan(std::size_t part) const { return parts_[part].executable->plan(); }
-  /// Summed over the parts; calls are those of the program.
+  /// Summed over the parts, what one hands to another included; calls are those of the program,
+  /// working memory that of the part with most.
   PlanStatistics statistics() const;
 
  private:

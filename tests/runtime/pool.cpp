@@ -157,6 +157,22 @@ TEST_CASE("uploads get blocks that the latest work does not use") {
   CHECK(pool->allocate_idle(1000)->data == first);
   CHECK(pool->statistics().device_allocations == 2);
   other = pool->allocate(1000);
+  other.reset();
+  // Where the device has no more, a block that is not idle.
+  state->limit = state->used.load();
+  other = pool->allocate_idle(1000);
+  CHECK(pool->statistics().device_allocations == 2);
+  state->limit = std::int64_t{1} << 40;
+  // Many that are not idle: no more of them from call to call.
+  std::vector<BlockRef> many;
+  for (int turn = 0; turn < 3; ++turn) {
+    for (int i = 0; i < 100; ++i) many.push_back(pool->allocate(1000));
+    many.push_back(pool->allocate_idle(1000));
+    many.clear();
+    ++queue.last;
+    if (turn == 0) CHECK(pool->statistics().device_allocations <= 103);
+  }
+  CHECK(pool->statistics().device_allocations <= 103);
   pool->retire();  // the queue may go now
   other.reset();
 }
