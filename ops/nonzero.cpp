@@ -43,7 +43,9 @@ void true_places_kernel(KernelLowering& low) {
   const Expr lane = b.begin_lanes(count);
   const Expr one = b.i64(1);
   const Expr here = b.load(kMask, start, one);
-  b.scatter(kResult, b.load(kRunning, start, one) - 1, start + lane, here);
+  const Expr to = b.load(kRunning, start, one) - 1;
+  // The count was read before; should it be too small for the mask, nothing is written beyond it.
+  b.scatter(kResult, to, start + lane, here & (to < low.value(low.out[0].shape[0])));
   b.end(lane);
 }
 

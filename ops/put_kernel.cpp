@@ -144,6 +144,16 @@ void put_columns(KernelLowering& low, const Blocks& blocks, WriteMode mode) {
 
   const kernel::Expr place = b.begin_loop(places);
   const kernel::Expr index = checked_index(low, place, length);
+  if (blocks.outer.is(1)) {
+    // A vector: lanes would be one at a time.
+    const kernel::Expr zero = b.i64(0);
+    const kernel::Expr ok = in_bounds(index, length);
+    kernel::Expr value = b.load(kValue, place, zero);
+    if (mode != WriteMode::set) value = combined(b, mode, b.load(kResult, index, zero, ok), value);
+    b.store(kResult, index, zero, value, ok);
+    b.end(place);
+    return;
+  }
   const kernel::Expr lane = b.begin_lanes(b.select(in_bounds(index, length), rows, b.i64(0)));
   const kernel::Expr to = begin + index;
   kernel::Expr value = b.load(kValue, first * places + place, places);

@@ -10,6 +10,7 @@
 #include "croton/tensor.h"
 #include "ops/axes.h"
 #include "ops/build.h"
+#include "ops/built_at.h"
 #include "ops/checked_size.h"
 #include "ops/size_arithmetic.h"
 #include "ops/sizes.h"
@@ -74,12 +75,13 @@ Variable repeated_as_told(const Variable& x, int axis, const Variable& given, co
   std::vector<Size> same = sizes_of(x, loc);
   same[axis] = sizes_of(counts, loc)[0];
   const Variable ends = cumsum(Operand(counts, loc), 0);
-  // One below 0 is a size below 0, which no call takes.
   const Variable none = make_constant(Array::zeros({1}, DType::int64), loc);
-  const Operand least(min(concatenate(Parts({counts, none}, loc), 0)), loc);
-  const Variable total =
-      where(Operand(lt(least, 0), loc), least, sum_axes(counts, {0}, false, loc));
-  const Variable entry = searchsorted(Operand(ends, loc), positions(Size(total), loc), Side::right);
+  const Variable least = built_at(loc, [&] {
+    return min(concatenate(Parts({counts, none}, loc), 0));
+  });
+  const Size checked = checked_size("repeat", kCount, Size(least), loc);
+  const Size total = size_add(checked, Size(sum_axes(counts, {0}, false, loc)), loc);
+  const Variable entry = searchsorted(Operand(ends, loc), positions(total, loc), Side::right);
   return take_entries(broadcast_sizes(x, same, loc), {axis}, {entry}, 0, loc);
 }
 

@@ -119,10 +119,12 @@ bool PlanBuilder::fetched(const Variable& v) const {
 
 /// Where an output of the user leaves the call: in memory of the host, unless it is kept.
 int PlanBuilder::output_slot(const Variable& v) {
-  const bool leaf = v.node()->op->form == OpForm::leaf;
-  if (function_.keep_on_device) return slot_of(v, 0);
+  // What an earlier part gave has a context.
+  const bool free = v.node()->op->form == OpForm::leaf && v.context().empty();
+  const int own = v.context().empty() ? 0 : context_number(v.context());
+  if (function_.keep_on_device) return slot_of(v, own);
   // Arguments and constants are there already.
-  const int slot = slot_of(v, leaf ? context_number("cpu") : 0);
+  const int slot = slot_of(v, free ? context_number("cpu") : own);
   const int there = plan_.slots[slot].context;
   return has_host_memory(there) ? slot : copied_slot(v, slot, context_number("cpu"), "output");
 }
@@ -453,6 +455,9 @@ std::vector<FunctionPart> make_parts(const FunctionGraph& written, const Functio
   for (FunctionPart& part : parts) {
     part.optimized = optimize(part.written, untraced);
     part.plan = make_plan(part.optimized, untraced, &part.written.graph);
+    for (std::size_t i = written.graph.inputs.size(); i < part.plan.inputs.size(); ++i) {
+      part.plan.inputs[i].taken = true;
+    }
   }
   return parts;
 }

@@ -104,6 +104,8 @@ class Splitter {
       const auto& [from, output] = given_.at(v);
       made.taken.push_back({from, output, computed_.contains(v)});
       graph.inputs.push_back(make_input(v.node()->outputs[v.output()], {}, v.node()->loc));
+      // The node was made just now and nobody else holds it.
+      const_cast<Node*>(graph.inputs.back().node())->context = v.node()->context;
       replace.emplace(v, graph.inputs.back());
     }
     Graph wanted;

@@ -38,6 +38,18 @@ Dim converted(Dim x, DType from, DType to) {
   return floor_mod(x + Dim(range / 2), range) - Dim(range / 2);
 }
 
+/// The result of an op in a dtype that may not hold it; of those in uint64 half of the values have
+/// no term.
+Dim wrapped(const std::string& op, Dim x, DType dtype) {
+  if (x.is_unknown() || is_bool(dtype) || dtype == DType::int64) return x;
+  if (dtype == DType::uint64) return {};
+  for (const char* outgrows :
+       {"neg", "abs", "square", "add", "sub", "mul", "floor_divide", "sum", "prod"}) {
+    if (op == outgrows) return converted(x, DType::int64, dtype);
+  }
+  return x;
+}
+
 /// `dtype` is that of the operands.
 Dim binary(const std::string& op, DType dtype, Dim a, Dim b) {
   if (op == "add") return is_bool(dtype) ? max(a, b) : a + b;
@@ -150,14 +162,18 @@ Dim Shapes::element_of_arithmetic(const Variable& v, std::int64_t k) {
   if (node.op->fold) return element_of_fold(v);
   if (node.op->form != OpForm::scalar) return {};
   if (op == "cast") return converted(operand(0), node.inputs[0].dtype(), v.dtype());
+  for (const Variable& x : node.inputs) {
+    if (x.dtype() == DType::uint64) return {};
+  }
   if (node.inputs.size() == 1) {
     const Dim x = operand(0);
-    return x.is_unknown() ? Dim() : unary(op, x);
+    return x.is_unknown() ? Dim() : wrapped(op, unary(op, x), v.dtype());
   }
   if (node.inputs.size() == 2) {
     const Dim a = operand(0);
     const Dim b = operand(1);
-    return a.is_unknown() || b.is_unknown() ? Dim() : binary(op, node.inputs[0].dtype(), a, b);
+    if (a.is_unknown() || b.is_unknown()) return {};
+    return wrapped(op, binary(op, node.inputs[0].dtype(), a, b), v.dtype());
   }
   if (op == "where") {
     const Dim condition = operand(0);
@@ -193,7 +209,7 @@ Dim Shapes::element_of_fold(const Variable& v) {
              : op == "max"  ? max(result, next)
                             : min(result, next);
   }
-  return result;
+  return wrapped(op, result, v.dtype());
 }
 
 }  // namespace croton

@@ -148,4 +148,9 @@ TEST_CASE("values of computed sizes stay on their contexts") {
   CHECK(array_equal(out[1], Array({1.0, 1.0})));
   CHECK(f.output_contexts() == std::vector<std::string>{"dev0", "dev1"});
   CHECK(f()[0].shape() == Shape({1}));
+  // What a later part takes, too.
+  const Variable twice = b * 2;
+  Function g = function({}, {twice, twice(Slice(0, n))}, {.keep_on_device = true});
+  CHECK(g.output_contexts() == std::vector<std::string>{"dev1", "dev1"});
+  CHECK(array_equal(g()[0].to_host(), Array({2.0, 4.0, 6.0, 8.0})));
 }

@@ -63,6 +63,30 @@ TEST_CASE("sizes of any origin", "[computed_sizes]") {
   for (const std::int64_t wanted : {2, 4, 8}) CHECK(longer()[0].shape() == Shape({wanted}));
 }
 
+TEST_CASE("sizes are what their values are, wrapped around or not", "[computed_sizes]") {
+  // A mask of what wraps around has as many places as the kernel finds.
+  const Variable n = scalar("n", DType::int32), m = scalar("m", DType::int8);
+  const Variable u = scalar("u", DType::uint64), k = arange(61).astype(DType::int32);
+  const auto length = [](const Outputs& out) { return out[0].size(); };
+  CHECK(length(function({n}, flatnonzero(lt(n * n, k)))(50000)) == 61);
+  CHECK(length(function({n}, flatnonzero(lt(k, n * n)))(50000)) == 0);
+  CHECK(length(function({u}, flatnonzero(lt(arange(10).astype(DType::uint64), u)))(
+            Array::from<std::uint64_t>(std::vector<std::uint64_t>{~std::uint64_t{0}}, {}))) == 10);
+  CHECK(length(function({m}, ones(Sizes{m * m}))(100)) == 16);
+  const Variable byte = scalar("byte", DType::uint8);
+  CHECK(length(function({byte}, arange(byte + byte))(200)) == 144);
+}
+
+TEST_CASE("outputs that later parts take stay where they are", "[computed_sizes]") {
+  Variable x = vector("x");
+  const Variable n = positives(x), y = x * 2;
+  const Function f = function({x}, {{"n", n}, {"y", y}, {"part", y(Slice(0, n))}});
+  CHECK(f.output_contexts() == std::vector<std::string>{"cpu", "cpu", "cpu"});
+  const Outputs out = f(kTwo);
+  CHECK(out["n"].item<std::int64_t>() == 2);
+  CHECK(array_equal(out["part"], Array({2.0, -2.0})));
+}
+
 TEST_CASE("sizes follow from sizes that were computed", "[computed_sizes]") {
   Variable x = vector("x");
   const Variable a = arange(positives(x)) + 1;
@@ -99,7 +123,11 @@ TEST_CASE("what must agree in a call is checked before anything changes", "[comp
   CHECK(array_equal(f(kThree)[0], Array::zeros({3})));
   CHECK(array_equal(w.get_value(), Array::ones({3})));
   CHECK_THROWS_WITH(function({x}, zeros(Sizes{n - 3}))(kTwo),
-                    Contains("a size comes out negative"));
+                    Contains("[zeros] a size must not be negative: got -1"));
+  Variable mask = vector("mask");
+  const Function masked = function({x, mask}, x(gt(mask, 0)));
+  CHECK_THROWS_WITH(masked(kTwo, Array({1.0, 2.0})),
+                    Contains("axis 0 of argument 0 (\"x\") is 3; at"));
   // What later parts take is none of the caller's business.
   CHECK_THROWS_WITH(f(), Contains("argument"));
   CHECK_THROWS_WITH(f(kTwo, kTwo), Contains("argument"));

@@ -100,7 +100,7 @@ TEST_CASE("selections that cannot be are refused", "[ops][nonzero]") {
   CHECK_THROWS_WITH(function({x, counts}, repeat(x, counts, 0)).call({rows, Array{1, 2, 3}}),
                     Contains("[repeat]") && Contains("2") && Contains("3"));
   CHECK_THROWS_WITH(function({x, counts}, repeat(x, counts, 0)).call({rows, Array{3, -1}}),
-                    Contains("[repeat] a size must not be negative: got -1"));
+                    Contains("[repeat] a count must not be negative: got -1"));
   CHECK_THROWS_WITH(function({counts}, bincount(counts)).call({Array{3, -1}}),
                     Contains("[bincount]") && Contains("out of bounds"));
 }
