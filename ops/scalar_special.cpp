@@ -24,12 +24,11 @@ Variable grad_erfcx(V g, V x, V y) {
   const double limit = x.dtype() == DType::float64 ? 8 : 4;
   const Variable far = gt(x, limit);
   const Variable t = 1 / square(where(far, x, limit));
+  // Nested by the ratios of its terms, which narrow floats hold.
   constexpr int kTerms = 15;
-  double factors[kTerms] = {0.5 * kErfSlope};
-  for (int n = 1; n < kTerms; ++n) factors[n] = -factors[n - 1] * (2 * n + 1) / 2;
-  Variable series = full_like(t, factors[kTerms - 1], t.node()->loc);
-  for (int n = kTerms - 1; n-- > 0;) series = series * t + factors[n];
-  return g * where(far, -(t * series), 2 * where(far, 0, x) * y - kErfSlope);
+  Variable series = full_like(t, 1, t.node()->loc);
+  for (int n = kTerms - 1; n > 0; --n) series = 1 - (n + 0.5) * t * series;
+  return g * where(far, t * series * (-0.5 * kErfSlope), 2 * where(far, 0, x) * y - kErfSlope);
 }
 Variable grad_erfinv(V g, V, V y) { return g * (exp(square(y)) / kErfSlope); }
 Variable grad_erfcinv(V g, V, V y) { return g * (exp(square(y)) / -kErfSlope); }

@@ -5,11 +5,13 @@
 
 #include <limits>
 
+#include "croton/linalg.h"
 #include "croton/math.h"
 #include "croton/tensor.h"
 #include "ops/axes.h"
 #include "ops/build.h"
 #include "ops/built_at.h"
+#include "ops/sizes.h"
 
 namespace croton {
 namespace {
@@ -69,6 +71,28 @@ Variable nan_argument(std::string_view op, const Operand& operand, const Axis& a
   });
 }
 
+/// How often each observation counts, a vector along the columns of x; undefined where all count
+/// once.
+Variable cov_weights(const Variable& x, const CovOptions& options, DType dtype, const Loc& loc) {
+  Variable weights;
+  for (const auto* given : {&options.fweights, &options.aweights}) {
+    if (!*given) continue;
+    const Variable& own = **given;
+    const bool frequencies = given == &options.fweights;
+    if (own.ndim() != 1 || (frequencies && !is_integer(own.dtype()))) {
+      graph_error("cov",
+                  fmt::format("{} are expected to be a vector{}: got {} axes of {}",
+                              frequencies ? "fweights" : "aweights",
+                              frequencies ? " of integers" : "", own.ndim(), name_of(own.dtype())),
+                  loc);
+    }
+    const Size observations[] = {sizes_of(x, loc)[1]};
+    const Variable scale = broadcast_sizes(cast_to(own, dtype, loc), observations, loc);
+    weights = weights.defined() ? weights * scale : scale;
+  }
+  return weights;
+}
+
 }  // namespace
 
 Variable ptp(const Operand& operand, const Axis& axis, const ReduceOptions& options) {
@@ -105,12 +129,63 @@ Variable average(const Operand& operand, const Operand& weights, const Axis& axi
   return built_at(loc, [&] {
     const DType common = promote(x.dtype(), w.dtype(), build_settings().numpy_policy);
     const DType result = is_float(common) ? common : build_settings().float_x;
-    const DType work = size_of(result) < 4 ? DType::float32 : result;
+    const DType work = is_narrow(result) ? DType::float32 : result;
     // A scale of the weights' shape alone would count a broadcast axis once.
     const Variable scale = broadcast_like(cast_to(w, work, loc), x, loc);
     const Variable total = sum({cast_to(x, work, loc) * scale, loc}, axes, {.keepdims = keepdims});
     const Variable whole = sum({scale, loc}, axes, {.keepdims = keepdims});
     return cast_to(total / whole, result, loc);
+  });
+}
+
+Variable cov(const Operand& operand, const CovOptions& options) {
+  const Loc loc = operand.loc().named("cov");
+  const Variable given = operand.variable();
+  if (given.ndim() > 2) {
+    graph_error("cov", fmt::format("at most two axes are expected: got {}", given.ndim()), loc);
+  }
+  const bool numpy = build_settings().numpy_policy;
+  DType result = given.dtype();
+  if (options.aweights) result = promote(result, options.aweights->dtype(), numpy);
+  result = options.dtype.value_or(is_float(result) ? result : build_settings().float_x);
+  if (!is_float(result)) {
+    graph_error("cov", fmt::format("a float dtype is expected: got {}", name_of(result)), loc);
+  }
+  return built_at(loc, [&] {
+    const DType work = is_narrow(result) ? DType::float32 : result;
+    Variable x = cast_to(given, work, loc);
+    if (x.ndim() < 2) {
+      x = atleast_2d({x, loc});
+    } else if (!options.rowvar) {
+      x = x.T(loc);
+    }
+    const Variable weights = cov_weights(x, options, work, loc);
+    const Size observations[] = {sizes_of(x, loc)[1]};
+    const Variable counts =
+        weights.defined() ? weights : broadcast_sizes(scalar_like(x, 1, loc), observations, loc);
+    const Variable total = sum({counts, loc});
+    const Variable mean = sum({x * counts, loc}, 1, {.keepdims = true}) / total;
+    const double ddof = options.ddof.value_or(1);
+    Variable divisor = total - ddof;
+    if (options.aweights) {
+      // Each observation's part of the sum, once more weighted: NumPy's rule.
+      const Variable own = cast_to(*options.aweights, work, loc);
+      divisor = total - ddof * sum({counts * own, loc}) / total;
+    }
+    const Variable rest = x - mean;
+    const Variable product = dot({rest * counts, loc}, rest.T(loc)) / maximum({divisor, loc}, 0);
+    return cast_to(squeeze({product, loc}), result, loc);
+  });
+}
+
+Variable corrcoef(const Operand& operand, bool rowvar) {
+  const Loc loc = operand.loc().named("corrcoef");
+  return built_at(loc, [&] {
+    const Variable c = cov(operand.named("corrcoef"), {.rowvar = rowvar});
+    if (c.ndim() == 0) return c / c;
+    const Variable deviation = sqrt({diagonal({c, loc}), loc});
+    const Variable scaled = c / deviation(Slice(), newaxis) / deviation;
+    return clip({scaled, loc}, -1, 1);
   });
 }
 

@@ -242,6 +242,46 @@ TEST_CASE("vmap puts a function on a batch along any axis", "[ops][vectorize]") 
   check_same(value(rows[0], at), reals({2, 5}));
 }
 
+TEST_CASE("functions written for cores are put on arrays", "[ops][vectorize]") {
+  const auto product = [](const std::vector<Variable>& in) {
+    REQUIRE(in[0].ndim() == 2);
+    REQUIRE(in[1].ndim() == 1);
+    return std::vector<Variable>{dot(in[0], in[1]), sum(in[1])};
+  };
+  const Variable a = floats({kAnyDim, 1, kAnyDim, kAnyDim}), b = floats({3, 4});
+  const Values at{{a, counting({2, 1, 5, 4})}, {b, counting({3, 4})}};
+  const std::vector<Variable> y = vectorize(product, {a, b}, "(m,n),(n)->(m), ( )");
+  check_same(value(y[0], at), value(sum(a * expand_dims(b, 1), -1), at));
+  // The second output does not depend on the first axis of the batch, and is there all the same.
+  CHECK(value(y[1], at).shape() == Shape{2, 3});
+  check_same(value(y[1](1), at), value(sum(b, 1), at));
+  // A batch of size 1 broadcasts; no batch at all; what does not depend on any input.
+  const Variable one = floats({1, 4}), v = floats({4});
+  const Values more{{one, counting({1, 4})}, {b, counting({3, 4})}, {v, counting({4})}};
+  const auto inner = [](const std::vector<Variable>& in) {
+    return std::vector<Variable>{dot(in[0], in[1])};
+  };
+  check_same(value(vectorize(inner, {one, b}, "(i),(i)->()")[0], more), value(dot(b, v), more));
+  check_same(value(vectorize(inner, {v, v}, "(i),(i)->()")[0], more), value(dot(v, v), more));
+  const auto fixed = [](const std::vector<Variable>&) {
+    return std::vector<Variable>{make_scalar(DType::float64, 7, Loc::current())};
+  };
+  check_same(value(vectorize(fixed, {b}, "(i)->()")[0], more), Array::full({3}, 7, DType::float64));
+  const auto message = [&](const std::vector<Variable>& inputs, std::string_view signature) {
+    return message_of<GraphError>([&] { vectorize(inner, inputs, signature); });
+  };
+  CHECK_THAT(message({b, v}, "(i),(i)-()"), Contains("[vectorize] the signature '(i),(i)-()'") &&
+                                                Contains("at character 9") &&
+                                                Contains("vectorize_values.cpp:"));
+  CHECK_THAT(message({b, v}, "(i,),(i)->()"), Contains("at character 4"));
+  CHECK_THAT(message({b}, "(i),(i)->()"), Contains("1 inputs for the signature"));
+  CHECK_THAT(message({b, floats({})}, "(i),(i)->()"), Contains("input 2 has 0 axes"));
+  CHECK_THAT(message({b, v}, "(i),(i)->(i)"), Contains("output 1 has 0 axes, expected 1"));
+  CHECK_THAT(message({b, v}, "(i),(i)->(),()"), Contains("gives 1 outputs"));
+  CHECK_THAT(message({floats({2, 4}), floats({3, 4})}, "(i),(i)->()"), Contains("[vectorize]"));
+  CHECK_THAT(message({floats({3}), floats({4})}, "(i),(i)->()"), Contains("[vectorize]"));
+}
+
 TEST_CASE("batches say what does not fit", "[ops][vectorize]") {
   const Variable x = floats({3}, "x"), y = floats({4}, "y"), none_yet;
   const auto message = [&](const Variable& old, const Variable& wide) {

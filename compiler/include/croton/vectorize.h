@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,5 +43,14 @@ struct VmapOptions {
 CROTON_API std::vector<Variable> vmap(
     const std::function<std::vector<Variable>(const std::vector<Variable>&)>& f,
     const std::vector<Variable>& inputs, const VmapOptions& options = {}, Loc loc = Loc::current());
+
+/// f, which is written for the cores of its inputs, on arrays that have more axes in front; those
+/// broadcast together as in NumPy. The signature names the axes of each core, "(m,n),(n)->(m)": the
+/// same name stands for the same size. f is called once. GraphError where an input has fewer axes
+/// than its core, where f gives other numbers of outputs or axes, and as for vectorize_graph. As
+/// numpy.vectorize and PyTensor's function of this name.
+CROTON_API std::vector<Variable> vectorize(
+    const std::function<std::vector<Variable>(const std::vector<Variable>&)>& f,
+    const std::vector<Variable>& inputs, std::string_view signature, Loc loc = Loc::current());
 
 }  // namespace croton

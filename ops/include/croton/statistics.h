@@ -49,6 +49,25 @@ CROTON_API Variable count_nonzero(const Operand& x, const Axis& axis = none,
 CROTON_API Variable average(const Operand& x, const Operand& weights, const Axis& axis = none,
                             bool keepdims = false);
 
+struct CovOptions {
+  /// Whether a row holds the observations of one variable, instead of a column.
+  bool rowvar = true;
+  /// The divisor is the number of observations minus this: 1 where it is not given, as in NumPy.
+  std::optional<double> ddof = {};
+  /// How often each observation counts: a vector of integers, one an observation.
+  std::optional<Variable> fweights = {};
+  /// How much each observation counts: a vector.
+  std::optional<Variable> aweights = {};
+  std::optional<DType> dtype = {};
+};
+
+/// Covariances between the variables of a matrix; a vector is the observations of one variable, of
+/// which the variance comes as a scalar. Integers and bool give floatX; float16 and bfloat16 are
+/// computed in float32. As numpy.cov.
+CROTON_API Variable cov(const Operand& x, const CovOptions& options = {});
+/// Covariances divided by both standard deviations, between -1 and 1. As numpy.corrcoef.
+CROTON_API Variable corrcoef(const Operand& x, bool rowvar = true);
+
 /// Norms, as numpy.linalg.norm; integers give floatX. With no order the square root of the sum of
 /// squares, over any axes. Over one axis the norm of a vector: the largest (infinity) or smallest
 /// (-infinity) magnitude, the number of elements that are not 0 (0), else sum(|x|^p)^(1/p). Over
