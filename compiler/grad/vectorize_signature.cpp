@@ -6,6 +6,7 @@
 
 #include "croton/vectorize.h"
 #include "ops/build.h"
+#include "ops/checked_size.h"
 #include "ops/sizes.h"
 
 namespace croton {
