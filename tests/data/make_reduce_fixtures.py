@@ -81,6 +81,22 @@ for x in (holes[[0, 3, 4]], matrix):
     add("nanargmax", np.nanargmax, x)
 
 
+observed = np.array([[1.5, -2.0, 0.5, 3.0, 4.0], [0.25, 4.0, -1.0, 2.0, 2.5], [2.0, 2.0, 1.0, 0.5, -3.0]])
+often, much = np.array([1, 3, 0, 2, 1]), np.array([0.5, 1.0, 2.0, 0.25, 1.5])
+for x in (observed, observed[0], observed[:, :1], ints):
+    add("cov", np.cov, x)
+    add("cov_columns", lambda a: np.cov(a, rowvar=False), x)
+    add("cov_ddof0", lambda a: np.cov(a, ddof=0), x)
+for ddof in (0, 1, 2):
+    add(f"cov_often_ddof{ddof}", lambda a, f: np.cov(a, fweights=f, ddof=ddof), observed, often)
+    add(f"cov_much_ddof{ddof}", lambda a, w: np.cov(a, aweights=w, ddof=ddof), observed, much)
+    add(f"cov_both_ddof{ddof}", lambda a, f, w: np.cov(a, fweights=f, aweights=w, ddof=ddof),
+        observed, often, much)
+for x in (observed, observed[0], ints):
+    add("corrcoef", np.corrcoef, x)
+    add("corrcoef_columns", lambda a: np.corrcoef(a, rowvar=False), x)
+
+
 def line(a):
     """Floats in full, so that they are read exactly."""
     values = a.ravel().tolist()

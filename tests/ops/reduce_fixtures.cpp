@@ -86,11 +86,32 @@ void add_nan_forms(std::map<std::string, Build>& table) {
   table["nanargmin_1"] = [](const Operands& x) { return nanargmin(x[0], 1); };
 }
 
+void add_covariances(std::map<std::string, Build>& table) {
+  table["cov"] = [](const Operands& x) { return cov(x[0]); };
+  table["cov_columns"] = [](const Operands& x) { return cov(x[0], {.rowvar = false}); };
+  table["cov_ddof0"] = [](const Operands& x) { return cov(x[0], {.ddof = 0}); };
+  for (const double ddof : {0, 1, 2}) {
+    const std::string suffix = "_ddof" + std::to_string(static_cast<int>(ddof));
+    table["cov_often" + suffix] = [=](const Operands& x) {
+      return cov(x[0], {.ddof = ddof, .fweights = x[1]});
+    };
+    table["cov_much" + suffix] = [=](const Operands& x) {
+      return cov(x[0], {.ddof = ddof, .aweights = x[1]});
+    };
+    table["cov_both" + suffix] = [=](const Operands& x) {
+      return cov(x[0], {.ddof = ddof, .fweights = x[1], .aweights = x[2]});
+    };
+  }
+  table["corrcoef"] = [](const Operands& x) { return corrcoef(x[0]); };
+  table["corrcoef_columns"] = [](const Operands& x) { return corrcoef(x[0], false); };
+}
+
 std::map<std::string, Build> builders() {
   std::map<std::string, Build> table;
   add_statistics(table);
   add_norms(table);
   add_nan_forms(table);
+  add_covariances(table);
   return table;
 }
 

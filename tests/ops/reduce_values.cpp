@@ -5,6 +5,7 @@
 #include "croton/error.h"
 #include "croton/math.h"
 #include "croton/reduce.h"
+#include "croton/statistics.h"
 #include "ops/build.h"
 #include "tests/ops/graph_values.h"
 
@@ -201,4 +202,15 @@ TEST_CASE("every largest element receives the gradient", "[ops][reduce][grad]") 
                       {g, Array{{1., 2., 3.}}.astype(DType::float64)}};
   CHECK(
       array_equal(value(slope, values), Array{{0., 2., 3.}, {1., 2., 0.}}.astype(DType::float64)));
+}
+
+TEST_CASE("covariances say what they take", "[ops][reduce]") {
+  const Variable x = floats({3, 5}), weights = floats({5});
+  CHECK_THROWS_WITH(cov(floats({2, 3, 4})), Contains("[cov] at most two axes are expected: got 3"));
+  CHECK_THROWS_WITH(corrcoef(floats({2, 3, 4})), Contains("[corrcoef]"));
+  CHECK_THROWS_WITH(cov(x, {.fweights = weights}),
+                    Contains("[cov] fweights are expected to be a vector of integers"));
+  CHECK_THROWS_WITH(cov(x, {.aweights = x}),
+                    Contains("[cov] aweights are expected to be a vector"));
+  CHECK_THROWS_WITH(cov(x, {.dtype = DType::int32}), Contains("[cov] a float dtype is expected"));
 }
