@@ -6,6 +6,7 @@
 
 #include "croton/math.h"
 #include "croton/reduce.h"
+#include "croton/sort.h"
 #include "croton/tensor.h"
 #include "ops/axes.h"
 #include "ops/build.h"
@@ -146,9 +147,8 @@ Variable statistic(const Variable& x, int axis, const Size& width, const std::op
     y = min(operand, axis, {.keepdims = true});
   } else {
     const bool whole = !is_float(x.dtype());
-    ReduceOptions options{.keepdims = true};
-    if (whole) options.dtype = DType::float64;
-    y = mean(operand, axis, options);
+    const Operand wide(whole ? cast_to(part, DType::float64, loc) : part, loc);
+    y = mode == PadMode::median ? median(wide, axis, true) : mean(wide, axis, {.keepdims = true});
     y = cast_to(whole ? round(Operand(y, loc)) : y, x.dtype(), loc);
   }
   std::vector<Size> sizes = own;
@@ -191,6 +191,7 @@ Variable pad(const Operand& operand, const PadWidths& given, PadMode mode,
     widths.emplace_back(checked_size("pad", "a width", width.first, loc),
                         checked_size("pad", "a width", width.second, loc));
   }
+  if (mode == PadMode::empty) return padded_constant(x, widths, {}, loc);
   if (mode == PadMode::constant) return padded_constant(x, widths, options, loc);
   const bool by_place = mode == PadMode::edge || mode == PadMode::wrap ||
                         mode == PadMode::reflect || mode == PadMode::symmetric;

@@ -111,7 +111,8 @@ def copies():
 
 
 def borders():
-    modes = ("edge", "linear_ramp", "maximum", "mean", "minimum", "reflect", "symmetric", "wrap")
+    modes = ("edge", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect", "symmetric",
+             "wrap")
     case("pad 2", lambda x: np.pad(x, 2), (2, 3), dtypes=("float64", "int32", "bool"))
     case("pad 1,2 values", lambda x: np.pad(x, [(1, 2), (0, 1)], constant_values=[(3, 4), (5, 6)]),
          (2, 3))
@@ -119,7 +120,7 @@ def borders():
         case(f"pad {mode}", lambda x: np.pad(x, [(2, 3), (1, 0)], mode=mode), (3, 4))
         case(f"pad {mode} far", lambda x: np.pad(x, (7, 8), mode=mode), (3,))
         case(f"pad {mode} far", lambda x: np.pad(x, (7, 8), mode=mode), (1,), dtypes=("float64",))
-    for mode in ("maximum", "mean", "minimum"):
+    for mode in ("maximum", "mean", "median", "minimum"):
         case(f"pad {mode} of 2,1", lambda x: np.pad(x, 2, mode=mode, stat_length=(2, 1)), (4, 3))
     case("pad linear_ramp to 3,-2",
          lambda x: np.pad(x, (3, 4), mode="linear_ramp", end_values=(3, -2)), (3,))

@@ -82,15 +82,16 @@ void add_borders(Builders& b) {
     return pad(x, {{1, 2}, {0, 1}}, PadMode::constant, {.values = {{3, 4}, {5, 6}}});
   });
   const std::map<std::string, PadMode> modes{
-      {"edge", PadMode::edge},           {"linear_ramp", PadMode::linear_ramp},
-      {"maximum", PadMode::maximum},     {"mean", PadMode::mean},
-      {"minimum", PadMode::minimum},     {"reflect", PadMode::reflect},
-      {"symmetric", PadMode::symmetric}, {"wrap", PadMode::wrap}};
+      {"edge", PadMode::edge},       {"linear_ramp", PadMode::linear_ramp},
+      {"maximum", PadMode::maximum}, {"mean", PadMode::mean},
+      {"median", PadMode::median},   {"minimum", PadMode::minimum},
+      {"reflect", PadMode::reflect}, {"symmetric", PadMode::symmetric},
+      {"wrap", PadMode::wrap}};
   for (const auto& [name, mode] : modes) {
     b["pad " + name] = one([mode](auto x) { return pad(x, {{2, 3}, {1, 0}}, mode); });
     b["pad " + name + " far"] = one([mode](auto x) { return pad(x, {{7, 8}}, mode); });
   }
-  for (const std::string name : {"maximum", "mean", "minimum"}) {
+  for (const std::string name : {"maximum", "mean", "median", "minimum"}) {
     b["pad " + name + " of 2,1"] = one([mode = modes.at(name)](auto x) {
       return pad(x, 2, mode, {.stat_length = {{2, 1}}});
     });
@@ -193,11 +194,12 @@ TEST_CASE("functions of shapes give NumPy's values", "[ops][shape][fixtures]") {
 }
 
 TEST_CASE("gradients of functions of shapes", "[ops][shape][fixtures][grad]") {
-  // Among equal entries the derivative of the largest or smallest is no limit of differences.
+  // Among equal entries the derivative of the largest, smallest or middle one is no limit of
+  // differences.
   check_fixture_gradients(
       "shape_values.txt", builders(),
-      {"pad maximum", "pad maximum far", "pad maximum of 2,1", "pad minimum", "pad minimum far",
-       "pad minimum of 2,1", "tril -1", "linspace from float64"});
+      {"pad maximum", "pad maximum far", "pad maximum of 2,1", "pad median", "pad minimum",
+       "pad minimum far", "pad minimum of 2,1", "tril -1", "linspace from float64"});
 }
 
 TEST_CASE("counts, shifts, widths and steps may be symbols", "[ops][shape]") {
@@ -272,6 +274,7 @@ TEST_CASE("functions of shapes refuse what cannot be", "[ops][shape]") {
   CHECK_THROWS_WITH(array_split(x, 0), Contains("[array_split] 0 parts"));
   CHECK_THROWS_WITH(pad(x, {{1, 1}, {1, 1}, {1, 1}}), Contains("[pad] 3 pairs of widths for 2"));
   CHECK_THROWS_WITH(pad(x, -1), Contains("[pad] a width must not be negative: got -1"));
+  CHECK(value(pad(zeros({2, 3}), {{1, 2}, {0, 1}}, PadMode::empty), {}).shape() == Shape({5, 4}));
   CHECK_THROWS_WITH(pad(floats({0}), 1, PadMode::edge), Contains("nothing to repeat"));
   CHECK_THROWS_WITH(pad(x, 1, PadMode::mean, {.stat_length = {{0, 0}}}), Contains("at least 1"));
   CHECK_THROWS_WITH(tril(v), Contains("[tril] at least two axes"));

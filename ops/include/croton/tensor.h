@@ -136,10 +136,12 @@ enum class PadMode : std::uint8_t {
   linear_ramp,  ///< from the given values at the outside to the entry at the edge
   maximum,      ///< of the entries along the axis, or of `stat_length` of them next to the edge
   mean,         ///< the same, rounded for integers
+  median,       ///< the same, rounded for integers
   minimum,      ///< the same
   reflect,      ///< mirrored at the entry at the edge
   symmetric,    ///< mirrored behind it
   wrap,         ///< from the other end
+  empty,        ///< whatever; so far zeros
 };
 
 /// How much comes before and behind each axis: one number for all, one pair for all axes, or a
@@ -156,7 +158,8 @@ struct PadOptions {
   /// constant and linear_ramp: the values before and behind, one pair for all axes or one an axis;
   /// scalars, which may be symbolic.
   std::vector<std::pair<Operand, Operand>> values = {{0, 0}};
-  /// maximum, mean, minimum: how many entries count on each side; all of them where none is given.
+  /// maximum, mean, median, minimum: how many entries count on each side; all of them where none is
+  /// given.
   std::vector<std::pair<Size, Size>> stat_length = {};
 };
 
