@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "compiler/kernel/math.h"
 #include "croton/indexing.h"
@@ -14,6 +15,7 @@
 #include "ops/axes.h"
 #include "ops/build.h"
 #include "ops/cumulative_kernel.h"
+#include "ops/one_axis.h"
 #include "ops/reference.h"
 #include "ops/registry.h"
 #include "ops/running.h"
@@ -192,15 +194,7 @@ struct Operation {
   Operation(std::string_view op, const Operand& operand, const Axis& along,
             const CumulativeOptions& options)
       : loc(operand.loc().named(op)), x(operand.variable()) {
-    const std::vector<int> axes = checked_axes(op, along, x.ndim(), loc);
-    if (!along.axes) {
-      if (x.ndim() != 1) x = flatten({x, loc});
-    } else if (axes.size() == 1) {
-      axis = axes[0];
-    } else {
-      graph_error(op, fmt::format("one axis expected, or none for all: got {} axes", axes.size()),
-                  loc);
-    }
+    std::tie(x, axis) = along_one(op, x, along, loc);
     result = options.dtype.value_or(x.dtype());
   }
 

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "croton/indexing.h"
 #include "croton/tensor.h"
 #include "ops/axes.h"
 #include "ops/build.h"
+#include "ops/one_axis.h"
 #include "ops/order.h"
 #include "ops/reference.h"
 #include "ops/registry.h"
@@ -92,15 +94,7 @@ struct Sorting {
 
   Sorting(std::string_view op, const Operand& operand, const Axis& along)
       : loc(operand.loc().named(op)), x(operand.variable()) {
-    const std::vector<int> axes = checked_axes(op, along, x.ndim(), loc);
-    if (!along.axes) {
-      if (x.ndim() != 1) x = flatten({x, loc});
-    } else if (axes.size() == 1) {
-      axis = axes[0];
-    } else {
-      graph_error(op, fmt::format("one axis expected, or none for all: got {} axes", axes.size()),
-                  loc);
-    }
+    std::tie(x, axis) = along_one(op, x, along, loc);
   }
 
   Variable sorted(std::string_view op, bool descending) const {

@@ -8,19 +8,12 @@ import warnings
 
 import numpy as np
 
+from make_shape_fixtures import line
+
 here = os.path.dirname(os.path.abspath(__file__))
 inf, nan = np.inf, np.nan
 warnings.simplefilter("ignore")
 blocks = []
-
-
-def line(kind, array):
-    array = np.asarray(array)
-    if array.dtype.kind == "f":
-        elements = [repr(float(v)) for v in array.ravel()]
-    else:
-        elements = [str(int(v)) for v in array.ravel()]
-    return " ".join([kind, str(array.dtype), *map(str, array.shape), "|", *elements])
 
 
 def block(title, operands, *results):
