@@ -18,6 +18,7 @@
 #include "croton/nn.h"
 #include "croton/numpy_io.h"
 #include "croton/op_list.h"
+#include "croton/optimizers.h"
 #include "croton/printing.h"
 #include "croton/random.h"
 #include "croton/random_arrays.h"
