@@ -2,8 +2,10 @@
 #include <zip.h>
 
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <memory>
+#include <system_error>
 #include <vector>
 
 #include "croton/error.h"
@@ -39,7 +41,8 @@ Archive open_archive(const std::string& path, int flags, const char* where) {
 
 class MemberSource final : public ByteSource {
  public:
-  MemberSource(zip_t* archive, const zip_stat_t& stat, const std::string& path)
+  /// `left` is what the members before it left of the archive's size.
+  MemberSource(zip_t* archive, const zip_stat_t& stat, const std::string& path, std::uint64_t& left)
       : ByteSource(fmt::format("{}, member '{}'", path, stat.name)),
         file_(zip_fopen_index(archive, stat.index, 0)) {
     if (!file_) fail(zip_strerror(archive));
@@ -49,7 +52,10 @@ class MemberSource final : public ByteSource {
     // The size is only a claim; deflate cannot shrink by more than about 1032.
     constexpr std::uint64_t kMostDeflate = 1040;
     remaining_ = stat.size;
-    if (stat.size / kMostDeflate > stat.comp_size) fail("the archive claims an impossible size");
+    if (stat.comp_size > left || stat.size / kMostDeflate > stat.comp_size) {
+      fail("the archive claims an impossible size");
+    }
+    left -= stat.comp_size;
   }
 
   void read(void* target, std::size_t bytes) override {
@@ -121,6 +127,9 @@ void write_empty_archive(const std::string& path) {
 std::map<std::string, Array> load_npz(const std::string& path) {
   const Archive archive = open_archive(path, ZIP_RDONLY, "load");
   std::map<std::string, Array> arrays;
+  std::error_code error;
+  std::uint64_t left = std::filesystem::file_size(path, error);
+  if (error) throw FileError(fmt::format("[load] {}: {}", path, error.message()));
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
   for (zip_int64_t i = 0; i < count; ++i) {
     zip_stat_t stat;
@@ -131,7 +140,7 @@ std::map<std::string, Array> load_npz(const std::string& path) {
     }
     const std::string_view name = stat.name;
     if (!name.ends_with(kSuffix)) continue;
-    MemberSource source(archive.get(), stat, path);
+    MemberSource source(archive.get(), stat, path, left);
     Array array = read_npy(source);
     source.finish();
     arrays.insert_or_assign(std::string(name.substr(0, name.size() - kSuffix.size())),

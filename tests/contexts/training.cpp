@@ -1,7 +1,9 @@
-// Optimizers of parameters that live on two contexts.
+// Parameters that live on two contexts: their optimizers, and files of them.
 #include <croton/croton.h>
 
 #include <catch2/catch.hpp>
+
+#include "tests/temporary_folder.h"
 
 using namespace croton;
 
@@ -37,4 +39,26 @@ TEST_CASE("optimizers keep their states with the parameters, whatever scope is i
   REQUIRE(two.rule.state.size() == 5);
   const char* const contexts[] = {"dev0", "dev0", "dev0", "dev1", "dev1"};
   for (std::size_t i = 0; i < 5; ++i) CHECK(two.rule.state[i].context() == contexts[i]);
+}
+
+TEST_CASE("parameters saved on some contexts are loaded on others") {
+  const test::TemporaryFolder folder;
+  for (const std::string file : {"p.npz", "p.safetensors"}) {
+    Model saved("dev0", "dev1"), loaded("dev1", "dev1");
+    saved.train();
+    const auto all = [](const Model& model) {
+      std::vector<Shared> list = model.rule.state;
+      list.insert(list.end(), {model.a, model.b});
+      return list;
+    };
+    save_parameters(folder / file, all(saved));
+    load_parameters(folder / file, all(loaded));
+    CHECK(loaded.a.context() == "dev1");
+    CHECK(array_equal(loaded.rule.state[0].get_value(), Array(1)));
+    // Both go on alike.
+    CHECK(array_equal(saved.train()[0], loaded.train()[0]));
+    for (std::size_t i = 0; i < all(saved).size(); ++i) {
+      CHECK(array_equal(all(saved)[i].get_value(), all(loaded)[i].get_value()));
+    }
+  }
 }

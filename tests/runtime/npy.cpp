@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -241,4 +242,27 @@ TEST_CASE("damaged npz files are errors", "[npy]") {
     }
     CHECK(failed > 100);
   }
+}
+
+TEST_CASE("npz files whose members claim each other's bytes are errors", "[npy]") {
+  const test::TemporaryFolder folder;
+  save_npz(folder / "a.npz", {{"a", Array::arange(500)}});
+  const std::string good = read_file(folder / "a.npz");
+  // The directory, then 22 bytes that hold the number of its entries (twice), its length and place.
+  const std::size_t end = good.size() - 22;
+  std::uint32_t length = 0, place = 0;
+  std::memcpy(&length, good.data() + end + 12, 4);
+  std::memcpy(&place, good.data() + end + 16, 4);
+  REQUIRE(place + length == end);
+  const auto with_entries = [&](std::uint16_t count) {
+    std::string bytes = good.substr(0, place), tail = good.substr(end);
+    for (int i = 0; i < count; ++i) bytes += good.substr(place, length);
+    const std::uint32_t longer = count * length;
+    std::memcpy(tail.data() + 8, &count, 2);
+    std::memcpy(tail.data() + 10, &count, 2);
+    std::memcpy(tail.data() + 12, &longer, 4);
+    return folder.write("many.npz", bytes + tail);
+  };
+  CHECK(load_npz(with_entries(1)).size() == 1);
+  CHECK_THROWS_WITH(load_npz(with_entries(9)), Contains("many.npz") && Contains("impossible size"));
 }
