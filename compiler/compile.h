@@ -16,7 +16,9 @@ namespace croton {
 struct FunctionGraph {
   Graph graph;
   std::size_t user_outputs = 0;
-  std::vector<Variable> updated;  ///< shared variables, one for each output after the user's
+  /// Shared variables, one for each output after the user's; one that is on several contexts may
+  /// stand there once for each, and has its new value on those alone.
+  std::vector<Variable> updated;
   std::string name;
   /// The user's outputs stay where they are computed; else they come to the host.
   bool keep_on_device = false;

@@ -167,9 +167,20 @@ const std::vector<std::string>& Function::output_contexts() const { return impl(
 
 FunctionStatistics Function::statistics() const {
   const PlanStatistics s = impl().program->statistics();
-  return {s.launches,        s.library_calls,    s.copies,      s.bytes_read, s.bytes_written,
-          s.bytes_in,        s.bytes_out,        s.arena_bytes, s.calls,      s.replays,
-          s.specialisations, s.modules_compiled, s.compile_ms};
+  return {.launches = s.launches,
+          .library_calls = s.library_calls,
+          .copies = s.copies,
+          .bytes_read = s.bytes_read,
+          .bytes_written = s.bytes_written,
+          .bytes_in = s.bytes_in,
+          .bytes_out = s.bytes_out,
+          .temporary_bytes = s.arena_bytes,
+          .calls = s.calls,
+          .replays = s.replays,
+          .specialisations = s.specialisations,
+          .refreshed_shareds = s.refreshed_shareds,
+          .modules_compiled = s.modules_compiled,
+          .compile_ms = s.compile_ms};
 }
 
 namespace {

@@ -73,7 +73,7 @@ std::vector<std::pair<std::string, Array>> snapshot(const States& states) {
     if (const std::string lost = state->why_lost(); !lost.empty()) {
       throw DeviceError(fmt::format("[save_parameters] the value of {} was lost: {}", name, lost));
     }
-    values.emplace_back(name, state->value);
+    values.emplace_back(name, *state->nearest(true));
   }
   return values;
 }
@@ -196,10 +196,7 @@ void load_parameters(const std::string& path, const std::vector<Shared>& paramet
   }
   const std::vector<Locked> order = in_order(loaded, true);
   const SharedLocks hold(order);
-  for (auto& [state, value] : values) {
-    std::swap(state->value, value);
-    state->lost.clear();
-  }
+  for (auto& [state, value] : values) state->replace(value);
 }
 
 }  // namespace croton

@@ -97,24 +97,6 @@ bool is_aligned(const ArrayImpl& impl) {
   return reinterpret_cast<std::uintptr_t>(impl.data) % kDeviceAlignment == 0;
 }
 
-/// Brings an array from another place of the context, or from another device of the same backend,
-/// without the host in between.
-bool copied_there(Context& context, Array& a) {
-  const ArrayImpl* impl = ArrayAccess::impl(a);
-  auto* from = dynamic_cast<Context*>(impl->home);
-  if (from == nullptr || !impl->contiguous) return false;
-  const Device &here = context.device(), &there = from->device();
-  if (there.host_memory() || here.target().backend != there.target().backend) return false;
-  BlockRef block = context.pool().allocate(a.nbytes());
-  {
-    const std::lock_guard hold(from->queue_mutex());
-    const QueueUse use(from->queue());
-    from->queue().copy_to(context.queue(), block->data, impl->data, a.nbytes());
-  }
-  a = ArrayAccess::wrap(a.dtype(), a.shape(), std::move(block), nullptr, context.array_home());
-  return true;
-}
-
 }  // namespace
 
 bool fits(const Array& argument, const ArgumentKey& key) {
@@ -164,11 +146,8 @@ void placed_arguments(const BoundPlan& bound, std::span<const Array> arguments, 
       a = on_host ? a.contiguous() : a.to_host().contiguous();
     } else {
       if (impl->home == context.array_home() && impl->contiguous && is_aligned(*impl)) continue;
-      if (copied_there(context, a)) {
-        ++copied;
-        continue;
-      }
-      a = context.bring(a.to_host().contiguous());
+      Array here = context.bring_over(a);
+      a = here.has_value() ? std::move(here) : context.bring(a.to_host().contiguous());
     }
     ++copied;
   }
@@ -186,7 +165,7 @@ void plan_key(const BoundPlan& bound, std::span<const Array> arguments,
     append(arguments[i], bound.reads_value[i]);
   }
   for (const std::int32_t s : bound.keyed_shareds) {
-    append(bound.plan.shareds[at(s)]->value, bound.reads_value[bound.plan.inputs.size() + at(s)]);
+    append(bound.plan.shareds[at(s)]->any(), bound.reads_value[bound.plan.inputs.size() + at(s)]);
   }
 }
 

@@ -61,6 +61,33 @@ void place_inputs(BoundPlan& bound) {
   }
 }
 
+/// Says where the values of shared variables are read and put.
+void place_shareds(BoundPlan& bound) {
+  const Plan& plan = bound.plan;
+  for (const Slot& slot : plan.slots) {
+    const bool shared = slot.kind == SlotKind::shared;
+    bound.shared_values.push_back(
+        shared ? plan.shareds[at(slot.index)]->place_on(*bound.contexts[at(slot.context)])
+               : nullptr);
+  }
+  std::vector<std::int32_t> number(plan.shareds.size(), -1);
+  for (const PlanUpdate& update : plan.updates) {
+    SharedState& state = *plan.shareds[at(update.shared)];
+    Context& context = update.context < 0 ? *state.home : *bound.contexts[at(update.context)];
+    bound.updated.push_back({&context, state.place_on(context)});
+    std::int32_t& n = number[at(update.shared)];
+    if (n < 0) {
+      n = static_cast<std::int32_t>(bound.updated_states.size());
+      bound.updated_states.push_back({&state, {}});
+    }
+    auto& targets = bound.updated_states[at(n)].targets;
+    const bool once =
+        std::find(targets.begin(), targets.end(), bound.updated.back().value) == targets.end();
+    internal_check(once, "a plan updates a shared variable twice on a context");
+    targets.push_back(bound.updated.back().value);
+  }
+}
+
 /// Constants become contiguous, and get a copy in each device memory where a slot has them.
 void place_constants(BoundPlan& bound) {
   Plan& plan = bound.plan;
@@ -176,6 +203,7 @@ std::unique_ptr<BoundPlan> bind_plan(Runtime& runtime, Plan plan, const Config& 
   }
   find_keys(*bound);
   place_inputs(*bound);
+  place_shareds(*bound);
   place_constants(*bound);
   load_modules(*bound);
   bound->kernels.resize(bound->plan.kernels.size());

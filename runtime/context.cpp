@@ -75,6 +75,31 @@ Array Context::bring(const Array& host) {
   return ArrayAccess::wrap(host.dtype(), host.shape(), std::move(block), nullptr, array_home());
 }
 
+Array Context::bring_over(const Array& from) {
+  const ArrayImpl& impl = *ArrayAccess::impl(from);
+  auto* there = dynamic_cast<Context*>(impl.home);
+  if (there == nullptr || !impl.contiguous || there->device().host_memory()) return {};
+  if (device_->target().backend != there->device().target().backend) return {};
+  BlockRef block = pool_->allocate(from.nbytes());
+  {
+    const std::lock_guard hold(there->queue_mutex());
+    const QueueUse use(there->queue());
+    there->queue().copy_to(*queue_, block->data, impl.data, from.nbytes());
+  }
+  return ArrayAccess::wrap(impl.dtype, impl.shape, std::move(block), nullptr, array_home());
+}
+
+Array Context::bring_from(const Array& from) {
+  const ArrayImpl& impl = *ArrayAccess::impl(from);
+  const bool on_host = impl.home == nullptr || impl.home->host_accessible();
+  if (on_host && device_->host_memory()) {
+    if (impl.home != nullptr) impl.home->wait();
+    return ArrayAccess::wrap(impl.dtype, impl.shape, impl.block, impl.data, array_home());
+  }
+  Array here = bring_over(from);
+  return here.has_value() ? here : bring(from.to_host());
+}
+
 void Context::post(Job* job) {
   const std::lock_guard start(worker_mutex_);
   if (!worker_) {

@@ -52,6 +52,13 @@ class Context final : public ArrayHome, private ForkAware {
   /// it; it waits for no other work.
   Array bring(const Array& host);
 
+  /// A copy of an array of another context of the same backend, where that has memory of its own,
+  /// without the host in between; no array where this is not so.
+  Array bring_over(const Array& from);
+  /// The value of a contiguous array in memory of this context, wherever it is; shared with it
+  /// where both are memory of the host. Work queued later sees it.
+  Array bring_from(const Array& from);
+
   /// Held while a run of steps uses the queue of a device that is not immediate.
   std::mutex& queue_mutex() { return queue_mutex_; }
 

@@ -19,12 +19,21 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
+/// After an update: what other places hold is the old value.
+void keep_only(SharedState& state, const std::vector<const Array*>& targets) noexcept {
+  const auto check = [&](Array& place) {
+    if (std::find(targets.begin(), targets.end(), &place) == targets.end()) place = Array();
+  };
+  check(state.value);
+  for (SharedCopy& copy : state.others) check(copy.value);
+}
+
 }  // namespace
 
 struct Executable::Impl final : private ForkAware {
   std::shared_ptr<Runtime> runtime;
   std::unique_ptr<BoundPlan> bound;
-  std::vector<Locked> shareds;
+  SharedNeeds shareds;
   std::size_t most_specialised = 64;
 
   /// The frame of the latest call: a call with the same shapes takes it without any lock.
@@ -37,6 +46,7 @@ struct Executable::Impl final : private ForkAware {
   std::int64_t frames = 0;
   std::int64_t copied_arguments = 0;
   std::atomic<std::int64_t> calls{0};
+  std::atomic<std::int64_t> refreshed{0};
 
   Impl(std::shared_ptr<Runtime> the_runtime, Plan plan, const Config& config);
   ~Impl();
@@ -59,9 +69,9 @@ Executable::Impl::Impl(std::shared_ptr<Runtime> the_runtime, Plan plan, const Co
       runtime(std::move(the_runtime)),
       bound(bind_plan(*runtime, std::move(plan), config)),
       most_specialised(static_cast<std::size_t>(config.plan_cache_size())) {
-  const Plan* const plans[] = {&bound->plan};
-  shareds = locked_by(plans);
-  internal_check(shareds.size() == bound->plan.shareds.size(), "a shared variable twice in a plan");
+  shareds = needs_of(*bound);
+  internal_check(shareds.locked.size() == bound->plan.shareds.size(),
+                 "a shared variable twice in a plan");
 }
 
 Executable::Impl::~Impl() {
@@ -75,7 +85,7 @@ bool Executable::Impl::matches(const Frame& frame, std::span<const Array> argume
     if (!fits(arguments[i], s.arguments[i])) return false;
   }
   for (std::size_t k = 0; k < s.shareds.size(); ++k) {
-    if (!fits(bound->plan.shareds[at(bound->keyed_shareds[k])]->value, s.shareds[k])) return false;
+    if (!fits(bound->plan.shareds[at(bound->keyed_shareds[k])]->any(), s.shareds[k])) return false;
   }
   return true;
 }
@@ -136,10 +146,13 @@ Frame* Executable::Impl::take_frame(std::span<const Array> arguments) {
 }
 
 void Executable::Impl::check_lost() const {
-  for (const Locked& s : shareds) {
-    if (s.state->lost.empty() && !s.state->home->device().failed()) continue;
-    throw DeviceError("[" + bound->title + "] the value of " + s.state->title() +
-                      " was lost: " + s.state->why_lost() + "; give it a new one with set_value");
+  for (const Locked& s : shareds.locked) {
+    const SharedState& state = *s.state;
+    if (state.value.has_value() && state.lost.empty() && !state.home->device().failed()) continue;
+    const std::string why = state.why_lost();
+    if (why.empty()) continue;
+    throw DeviceError("[" + bound->title + "] the value of " + state.title() + " was lost: " + why +
+                      "; give it a new one with set_value");
   }
 }
 
@@ -150,7 +163,7 @@ void Executable::Impl::update(Frame& frame, std::span<const Array> arguments) {
     frame.updated[u] = frame.value(leaving, arguments);
     if (leaving.place.source == Place::Source::argument) {
       // The caller may have borrowed that memory from somebody.
-      Context& home = *bound->plan.shareds[at(updates[u].shared)]->home;
+      Context& home = *bound->updated[u].context;
       const Array& from = frame.updated[u];
       BlockRef block = home.pool().allocate(from.nbytes());
       {
@@ -165,8 +178,11 @@ void Executable::Impl::update(Frame& frame, std::span<const Array> arguments) {
   }
   // Nothing below can fail.
   for (std::size_t u = 0; u < updates.size(); ++u) {
-    std::swap(bound->plan.shareds[at(updates[u].shared)]->value, frame.updated[u]);
+    std::swap(*bound->updated[u].value, frame.updated[u]);
     frame.want_again(frame.plan.updates[u].place, frame.updated[u]);
+  }
+  for (const UpdatedState& s : bound->updated_states) {
+    if (!s.state->others.empty()) keep_only(*s.state, s.targets);
   }
 }
 
@@ -174,7 +190,7 @@ void Executable::Impl::run(std::span<const Array> arguments, std::span<Array> re
                            SharedLocks* locks) {
   internal_check(results.size() == bound->plan.outputs.size(),
                  "as many results as a plan has outputs");
-  if (!shareds.empty()) check_lost();
+  if (!shareds.locked.empty()) check_lost();
   struct Guard {
     Impl& impl;
     std::vector<Array>& placed;
@@ -216,9 +232,10 @@ Executable::Executable(std::shared_ptr<Runtime> runtime, Plan plan, const Config
 Executable::~Executable() = default;
 
 const Plan& Executable::plan() const { return impl_->bound->plan; }
+const SharedNeeds& Executable::shareds() const { return impl_->shareds; }
 
 void Executable::run(std::span<const Array> arguments, std::span<Array> results) const {
-  SharedLocks locks(impl_->shareds);
+  SharedLocks locks(impl_->shareds, impl_->refreshed);
   impl_->run(arguments, results, &locks);
 }
 
@@ -239,6 +256,7 @@ PlanStatistics Executable::statistics() const {
   s.specialisations = impl_->specialisations;
   s.specialised = static_cast<std::int64_t>(impl_->specialised.size());
   s.frames = impl_->frames;
+  s.refreshed_shareds = impl_->refreshed.load(std::memory_order_relaxed);
   s.copied_arguments = impl_->copied_arguments;
   return s;
 }

@@ -13,6 +13,7 @@
 namespace croton {
 
 class Runtime;
+struct SharedNeeds;
 
 /// What a plan does, counted. Bytes are of the shapes of the latest call.
 struct PlanStatistics {
@@ -34,11 +35,12 @@ struct PlanStatistics {
   std::int64_t modules_compiled = 0;  ///< and not found in a cache, so far
   double compile_ms = 0;              ///< of compilers for them, summed
   std::int64_t calls = 0;
-  std::int64_t replays = 0;           ///< runs of steps that a recording replayed, so far
-  std::int64_t specialisations = 0;   ///< plans prepared for a set of shapes, so far
-  std::int64_t specialised = 0;       ///< of these, kept
-  std::int64_t frames = 0;            ///< sets of working memory made so far
-  std::int64_t copied_arguments = 0;  ///< arguments that were strided or on another context
+  std::int64_t replays = 0;            ///< runs of steps that a recording replayed, so far
+  std::int64_t specialisations = 0;    ///< plans prepared for a set of shapes, so far
+  std::int64_t specialised = 0;        ///< of these, kept
+  std::int64_t frames = 0;             ///< sets of working memory made so far
+  std::int64_t refreshed_shareds = 0;  ///< shared values brought to a further context, so far
+  std::int64_t copied_arguments = 0;   ///< arguments that were strided or on another context
 };
 
 /// A plan bound to the contexts of a runtime, ready to be called from any number of threads.
@@ -56,10 +58,11 @@ class Executable {
   /// arguments that do not fit; CallError for an index out of bounds, OutOfMemory, DeviceError:
   /// nothing was changed then. Arguments may be strided and on any context.
   void run(std::span<const Array> arguments, std::span<Array> results) const;
-  /// The same for who holds the locks of its shared variables.
+  /// The same for who holds the locks of its shared variables, as SharedLocks takes them.
   void run_locked(std::span<const Array> arguments, std::span<Array> results) const;
 
   const Plan& plan() const;
+  const SharedNeeds& shareds() const;
   PlanStatistics statistics() const;
   /// One line a step with offsets, threads and bytes, for the shapes of the latest call.
   std::string to_text() const;

@@ -118,8 +118,13 @@ void Frame::prepare(std::span<const Array> arguments) {
 std::string Frame::largest_memory() const {
   std::vector<std::pair<std::int64_t, std::string>> all;
   for (const auto& state : bound.plan.shareds) {
-    all.emplace_back(static_cast<std::int64_t>(state->value.nbytes()),
-                     fmt::format("{} on {}", state->title(), state->context));
+    const auto add = [&](const Context& context, const Array& value) {
+      if (!value.has_value()) return;
+      all.emplace_back(static_cast<std::int64_t>(value.nbytes()),
+                       fmt::format("{} on {}", state->title(), context.name()));
+    };
+    add(*state->home, state->value);
+    for (const SharedCopy& copy : state->others) add(*copy.context, copy.value);
   }
   for (std::size_t c = 0; c < arenas_.size(); ++c) {
     all.emplace_back(plan.arena_bytes[c],
@@ -154,7 +159,7 @@ void Frame::take_memory(std::span<const Array> arguments) {
         address = ArrayAccess::impl(arguments[at(p.place.index)])->data;
         break;
       case Place::Source::shared:
-        address = ArrayAccess::impl(bound.plan.shareds[at(p.place.index)]->value)->data;
+        address = ArrayAccess::impl(*bound.shared_values[at(p.place.index)])->data;
         break;
       case Place::Source::result:
         address = results[at(p.place.index)]->data;
@@ -167,7 +172,7 @@ void Frame::take_memory(std::span<const Array> arguments) {
 }
 
 void Frame::want_again(const Place& result, const Array& old) {
-  if (replays_.empty() || result.source != Place::Source::result) return;
+  if (replays_.empty() || result.source != Place::Source::result || !old.has_value()) return;
   wanted_[at(result.index)] = ArrayAccess::impl(old)->data;
 }
 
@@ -473,7 +478,7 @@ Array Frame::value(const Leaving& leaving, std::span<const Array> arguments) con
     case Place::Source::argument:
       return wrap_like(arguments[at(leaving.place.index)]);
     case Place::Source::shared:
-      return wrap_like(bound.plan.shareds[at(leaving.place.index)]->value);
+      return wrap_like(*bound.shared_values[at(leaving.place.index)]);
     case Place::Source::constant:
       return wrap_like(bound.plan.constants[at(leaving.place.index)]);
     case Place::Source::arena:

@@ -20,7 +20,7 @@ struct SharedState;
 
 enum class SlotKind : std::uint8_t {
   input,      ///< argument `index` of the call
-  shared,     ///< value of shared variable `index` at the start of the call
+  shared,     ///< value of shared variable `index` at the start of the call, on the slot's context
   constant,   ///< Plan::constants[index]
   temporary,  ///< lives inside the call, in the arena of its context
   result,     ///< an output or an update: a block of its own that outlives the call
@@ -122,9 +122,12 @@ struct SecondInput {
   std::int32_t context = 0;
 };
 
+/// After the call a shared variable has its new value where updates of the plan put it, and nowhere
+/// else.
 struct PlanUpdate {
   std::int32_t shared = 0;
   std::int32_t slot = 0;
+  std::int32_t context = -1;  ///< index into Plan::contexts; -1: its home
 };
 
 /// An argument of a plan that an earlier one of the same call gives.

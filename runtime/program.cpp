@@ -9,16 +9,18 @@ namespace croton {
 Program::Program(const std::shared_ptr<Runtime>& runtime, std::vector<Part> parts,
                  const Config& config) {
   std::vector<const Plan*> plans;
+  std::vector<const SharedNeeds*> needs;
   for (Part& part : parts) {
     parts_.push_back({std::make_unique<Executable>(runtime, std::move(part.plan), config),
                       std::move(part.taken)});
     plans.push_back(&parts_.back().executable->plan());
+    needs.push_back(&parts_.back().executable->shareds());
   }
   internal_check(!parts_.empty() && parts_.front().taken.empty(), "a program without a begin");
   for (std::size_t s = 0; s + 1 < plans.size(); ++s) {
     internal_check(plans[s]->updates.empty(), "only the last part of a program updates");
   }
-  shareds_ = locked_by(plans);
+  shareds_ = merged(needs);
 }
 
 void Program::run(std::span<const Array> arguments, std::span<Array> results) const {
@@ -30,7 +32,7 @@ void Program::run(std::span<const Array> arguments, std::span<Array> results) co
 }
 
 void Program::run_parts(std::span<const Array> arguments, std::span<Array> results) const {
-  const SharedLocks locks(shareds_);
+  const SharedLocks locks(shareds_, refreshed_);
   std::vector<std::vector<Array>> given(parts_.size() - 1);
   for (std::size_t s = 0; s < parts_.size(); ++s) {
     const Linked& part = parts_[s];
@@ -70,8 +72,10 @@ PlanStatistics Program::statistics() const {
     sum.specialised += one.specialised;
     sum.frames += one.frames;
     sum.copied_arguments += one.copied_arguments;
+    sum.refreshed_shareds += one.refreshed_shareds;
     sum.calls = one.calls;  // those of the last part are over
   }
+  sum.refreshed_shareds += refreshed_.load(std::memory_order_relaxed);
   return sum;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,7 +40,8 @@ class Program {
   void run_parts(std::span<const Array> arguments, std::span<Array> results) const;
 
   std::vector<Linked> parts_;
-  std::vector<Locked> shareds_;
+  SharedNeeds shareds_;  ///< of all parts
+  mutable std::atomic<std::int64_t> refreshed_{0};
 };
 
 }  // namespace croton

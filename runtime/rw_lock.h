@@ -46,6 +46,12 @@ class RwLock {
     state_.store(0, std::memory_order_release);
     state_.notify_all();
   }
+  /// From holding it alone to holding it with other readers.
+  void downgrade() noexcept {
+    state_.store(1, std::memory_order_release);
+    state_.notify_all();
+  }
+  bool held_alone() const noexcept { return state_.load(std::memory_order_relaxed) & kWriter; }
   void reset() noexcept { state_.store(0, std::memory_order_relaxed); }
 
  private:

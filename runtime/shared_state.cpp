@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
+#include <utility>
 
 #include "croton/error.h"
 #include "runtime/array_access.h"
@@ -26,16 +28,66 @@ SharedState::SharedState() : ForkAware(ForkLevel::executable), id(next_id++) {}
 SharedState::~SharedState() = default;
 
 void SharedState::after_fork(bool child) noexcept {
-  // The call that holds it goes on in the parent; values are only ever swapped as a whole.
-  if (child) lock.reset();
+  if (!child) return;
+  // The call that holds it goes on in the parent; values are only ever swapped as a whole, but one
+  // place after the other: one of them has it here, be it the old or the new one.
+  if (lock.held_alone()) {
+    bool found = value.has_value();
+    for (SharedCopy& copy : others) {
+      // Not given back: what that takes may not be there yet.
+      if (std::exchange(found, found || copy.value.has_value())) new (&copy.value) Array();
+    }
+  }
+  lock.reset();
 }
 
 std::string SharedState::title() const {
   return name.empty() ? fmt::format("shared variable {}", id) : name;
 }
 
+Array* SharedState::place_on(Context& context) {
+  if (&context == home) return &value;
+  const std::lock_guard hold(lock);
+  for (SharedCopy& copy : others) {
+    if (copy.context == &context) return &copy.value;
+  }
+  return &others.emplace_front(SharedCopy{&context, {}}).value;
+}
+
+const Array* SharedState::nearest(bool host_memory) const {
+  const Array* other = nullptr;
+  const auto suits = [&](const Context& context, const Array& array) {
+    if (!array.has_value() || context.device().failed()) return false;
+    if (other == nullptr) other = &array;
+    return context.device().host_memory() == host_memory;
+  };
+  if (suits(*home, value)) return &value;
+  for (const SharedCopy& copy : others) {
+    if (suits(*copy.context, copy.value)) return &copy.value;
+  }
+  return other;
+}
+
+const Array& SharedState::any() const {
+  if (value.has_value()) return value;
+  for (const SharedCopy& copy : others) {
+    if (copy.value.has_value()) return copy.value;
+  }
+  return value;
+}
+
+void SharedState::replace(Array& other) noexcept {
+  std::swap(value, other);
+  for (SharedCopy& copy : others) copy.value = Array();
+  lost.clear();
+}
+
 std::string SharedState::why_lost() const {
-  return lost.empty() && home->device().failed() ? home->device().failure() : lost;
+  if (!lost.empty() || nearest(true) != nullptr) return lost;
+  for (const SharedCopy& copy : others) {
+    if (copy.value.has_value()) return copy.context->device().failure();
+  }
+  return home->device().failure();
 }
 
 std::shared_ptr<SharedState> make_shared_state(std::shared_ptr<Runtime> runtime, const Array& value,
@@ -68,7 +120,7 @@ Array get_value(const SharedState& state) {
                       "with set_value",
                       state.title(), lost));
     }
-    value = state.value;
+    value = *state.nearest(true);
   }
   return value.to_host();
 }
@@ -91,8 +143,7 @@ void set_value(SharedState& state, const Array& value) {
   }
   Array placed = placed_copy(*state.home, value);
   const std::lock_guard hold(state.lock);
-  std::swap(state.value, placed);
-  state.lost.clear();
+  state.replace(placed);
 }
 
 }  // namespace croton

@@ -128,7 +128,7 @@ void SlotMemory::lay_out(bool in_order, std::vector<Workspace>& workspaces) {
         place_[i] = {Place::Source::argument, slot.index, 0};
         break;
       case SlotKind::shared:
-        place_[i] = {Place::Source::shared, slot.index, 0};
+        place_[i] = {Place::Source::shared, static_cast<std::int32_t>(i), 0};
         break;
       case SlotKind::constant:
         place_[i] = {Place::Source::constant, slot.index, 0};

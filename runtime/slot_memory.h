@@ -14,7 +14,7 @@ namespace croton {
 struct Place {
   enum class Source : std::uint8_t { argument, shared, constant, arena, result };
   Source source = Source::arena;
-  std::int32_t index = 0;   ///< which argument, shared, constant, result; arena: which context
+  std::int32_t index = 0;   ///< which argument, constant, result; shared: slot; arena: context
   std::int64_t offset = 0;  ///< bytes, in an arena
 };
 

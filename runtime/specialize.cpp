@@ -41,10 +41,10 @@ class Specialiser {
     out_.arena_bytes = memory.arena_bytes();
     build_table(memory);
     for (const std::int32_t slot : plan_.outputs) out_.outputs.push_back(leaving(memory, slot));
-    for (const PlanUpdate& update : plan_.updates) {
-      check_update(update);
-      out_.updates.push_back(leaving(memory, update.slot));
-      out_.updates.back().home = plan_.shareds[at(update.shared)]->home->array_home();
+    for (std::size_t u = 0; u < plan_.updates.size(); ++u) {
+      check_update(plan_.updates[u]);
+      out_.updates.push_back(leaving(memory, plan_.updates[u].slot));
+      out_.updates.back().home = bound_.updated[u].context->array_home();
     }
     count(memory);
   }

@@ -20,6 +20,18 @@ namespace croton {
 
 struct Frame;
 
+/// Where an update puts the new value of a shared variable.
+struct SharedTarget {
+  Context* context = nullptr;
+  Array* value = nullptr;
+};
+
+/// A shared variable that a plan updates, and all the places where it does.
+struct UpdatedState {
+  SharedState* state = nullptr;
+  std::vector<const Array*> targets;
+};
+
 /// A plan with its contexts opened and its modules loaded.
 struct BoundPlan {
   Plan plan;
@@ -33,6 +45,10 @@ struct BoundPlan {
   CompilerUse compilers;
   bool replays = true;  ///< the flag cuda_graphs
   mutable std::atomic<std::int64_t> replayed{0};
+
+  std::vector<Array*> shared_values;  ///< by slot: where the value of the shared variable is
+  std::vector<SharedTarget> updated;  ///< one for each of the plan's updates
+  std::vector<UpdatedState> updated_states;
 
   std::vector<bool> reads_value;  ///< inputs whose value is part of the key, and shareds after them
   std::vector<std::int32_t> keyed_shareds;  ///< shareds whose shape or value is part of the key

@@ -222,6 +222,13 @@ Variable make_shared_node(std::shared_ptr<SharedState> state, Type type, std::st
   return variable;
 }
 
+Variable shared_on(const Variable& shared, const std::string* context) {
+  const Node& node = *shared.node();
+  Variable variable = make_leaf("shared", node.outputs[0], *node.name, node.loc, {}, node.shared);
+  const_cast<Node*>(variable.node())->context = context;
+  return variable;
+}
+
 namespace {
 
 std::string digits_of(const LiteralValue& value) {

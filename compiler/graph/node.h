@@ -84,6 +84,10 @@ Variable make_scalar(DType dtype, const LiteralValue& value, const Loc& loc);
 Variable make_shared_node(std::shared_ptr<SharedState> state, Type type, std::string_view name,
                           const Loc& loc);
 
+/// The value of the shared variable `shared` in memory of another context, which the runtime keeps
+/// there as long as it is the latest one. Default updates stay with `shared` itself.
+Variable shared_on(const Variable& shared, const std::string* context);
+
 /// Operands as variables of the dtypes that they have after literals took theirs from the others:
 /// a literal never widens; one that does not fit is a GraphError naming `op`.
 std::vector<Variable> resolve(std::string_view op, std::span<const Operand> operands);

@@ -40,7 +40,8 @@ class PlanBuilder {
   int slot_of(const Variable& v, int context);
   int new_slot(const Variable& v, int context);
   int output_slot(const Variable& v);
-  int update_slot(const Variable& v, const SharedState& target);
+  int update_slot(const Variable& v, const Node& target);
+  void add_update(const Variable& v, const Node& target);
   int copied_slot(const Variable& v, int slot, int context, std::string label);
   bool has_host_memory(int context) const;
   bool fetched(const Variable& v) const;
@@ -63,7 +64,7 @@ class PlanBuilder {
   Plan plan_;
   std::unique_ptr<Shapes> shapes_;
   std::unordered_map<const Node*, int> input_number_;
-  std::unordered_map<const Node*, int> shared_number_;
+  std::unordered_map<const SharedState*, int> shared_number_;
   VariableMap<int> slots_;                       ///< of computed values
   std::unordered_map<std::string, int> leaves_;  ///< of leaves: one a context
   VariableMap<bool> results_;
@@ -130,14 +131,21 @@ int PlanBuilder::output_slot(const Variable& v) {
 }
 
 /// The new value of a shared variable lives in the memory of its context.
-int PlanBuilder::update_slot(const Variable& v, const SharedState& target) {
-  const int home = context_number(target.context);
+int PlanBuilder::update_slot(const Variable& v, const Node& target) {
+  const int home = context_number(*target.context);
   const Node& node = *v.node();
   // Arguments and constants are there already.
   const int slot = slot_of(v, node.op->form == OpForm::leaf && !node.shared ? home : 0);
   const int there = plan_.slots[slot].context;
   const bool same = there == home || (has_host_memory(there) && has_host_memory(home));
-  return same ? slot : copied_slot(v, slot, home, "update of " + target.title());
+  return same ? slot : copied_slot(v, slot, home, "update of " + target.shared->title());
+}
+
+void PlanBuilder::add_update(const Variable& v, const Node& target) {
+  const int slot = update_slot(v, target);
+  const int context = context_number(*target.context);
+  const bool home = *target.context == target.shared->context;
+  plan_.updates.push_back({shared_number_.at(target.shared.get()), slot, home ? -1 : context});
 }
 
 /// A copy of `slot`, which holds `v`, that leaves the call on `context`.
@@ -168,12 +176,15 @@ int PlanBuilder::slot_of(const Variable& v, int context) {
     return slots_.at(v);
   }
   const Node& node = *v.node();
-  if (node.shared) context = context_number(node.shared->context);
-  const std::string key = fmt::format("{}@{}", node.id, context);
+  if (node.shared) context = context_number(*node.context);
+  const std::string key =
+      node.shared ? fmt::format("shared {}@{}", shared_number_.at(node.shared.get()), context)
+                  : fmt::format("{}@{}", node.id, context);
   if (const auto it = leaves_.find(key); it != leaves_.end()) return it->second;
   int slot = -1;
   if (node.shared) {
-    slot = add_slot(SlotKind::shared, shared_number_.at(&node), shapes_->of(v), context);
+    slot =
+        add_slot(SlotKind::shared, shared_number_.at(node.shared.get()), shapes_->of(v), context);
   } else if (node.op->name == "constant") {
     plan_.constants.push_back(node.value);
     slot = add_slot(SlotKind::constant, static_cast<int>(plan_.constants.size()) - 1,
@@ -382,14 +393,8 @@ PlanBuilder::PlanBuilder(const FunctionGraph& function, const CompileContext& co
   const std::vector<Variable> used = shareds_of(function_);
   for (const Variable& v : used) plan_.shareds.push_back(v.node()->shared);
   shapes_ = std::make_unique<Shapes>(function_.graph, used, plan_.dims, written);
-  for (const Node* node : function_.graph.order()) {
-    if (!node->shared) continue;
-    for (std::size_t i = 0; i < used.size(); ++i) {
-      if (used[i].node()->shared == node->shared) shared_number_[node] = static_cast<int>(i);
-    }
-  }
   for (std::size_t i = 0; i < used.size(); ++i) {
-    shared_number_[used[i].node()] = static_cast<int>(i);
+    shared_number_[used[i].node()->shared.get()] = static_cast<int>(i);
   }
 }
 
@@ -414,9 +419,7 @@ Plan PlanBuilder::run() {
     if (i < function_.user_outputs) {
       plan_.outputs.push_back(output_slot(function_.graph.outputs[i]));
     } else {
-      const Node* shared = function_.updated[i - function_.user_outputs].node();
-      const int slot = update_slot(function_.graph.outputs[i], *shared->shared);
-      plan_.updates.push_back({shared_number_.at(shared), slot});
+      add_update(function_.graph.outputs[i], *function_.updated[i - function_.user_outputs].node());
     }
   }
   for (const Pending& pending : kernels_) {

@@ -28,7 +28,7 @@ Shapes::Shapes(const Graph& graph, std::span<const Variable> shareds, DimTable& 
     : dims_(dims) {
   int number = 0;
   for (const Variable& input : graph.inputs) leaves_.emplace(input.node(), number++);
-  for (const Variable& shared : shareds) leaves_.emplace(shared.node(), number++);
+  for (const Variable& shared : shareds) leaves_.emplace(shared.node()->shared.get(), number++);
   first_computed_ = number;
   if (written != nullptr) {
     infer_all(*written, Sweep::equalities);
@@ -61,16 +61,24 @@ void Shapes::require(PlanCheck check) {
   if (dims_.unions() != known) checks_.push_back(std::move(check));
 }
 
+int Shapes::leaf_number(const Node& leaf) const {
+  // A shared variable has one value, on however many contexts.
+  const void* key = &leaf;
+  if (leaf.shared) key = leaf.shared.get();
+  const auto found = leaves_.find(key);
+  return found == leaves_.end() ? -1 : found->second;
+}
+
 std::vector<DimType> Shapes::leaf_type(const Node& node) {
   const Type& type = node.outputs[0];
-  const auto leaf = leaves_.find(&node);
+  const int leaf = leaf_number(node);
   DimType dims{type.dtype, {}};
   for (std::size_t axis = 0; axis < type.shape.size(); ++axis) {
     const std::int64_t size = type.shape[axis];
     if (size != kAnyDim) {
       dims.shape.emplace_back(size);
-    } else if (leaf != leaves_.end()) {
-      dims.shape.push_back(dims_.canonical(dims_.input_size(leaf->second, static_cast<int>(axis))));
+    } else if (leaf >= 0) {
+      dims.shape.push_back(dims_.canonical(dims_.input_size(leaf, static_cast<int>(axis))));
     } else {
       dims.shape.emplace_back();  // a shared variable that only `written` has
     }

@@ -56,9 +56,12 @@ class Shapes {
   Dim element_of_arithmetic(const Variable& v, std::int64_t k);
   Dim element_of_fold(const Variable& v);
   std::int64_t length(const Variable& v) const;
+  /// -1 for none.
+  int leaf_number(const Node& leaf) const;
 
   DimTable& dims_;
-  std::unordered_map<const Node*, int> leaves_;  ///< input or shared -> number in the terms
+  /// Input, or state of a shared variable, -> number in the terms.
+  std::unordered_map<const void*, int> leaves_;
   std::unordered_map<const Node*, std::vector<DimType>> types_;
   std::unordered_map<const Node*, std::map<std::int64_t, Dim>> values_;  ///< of first outputs
   std::vector<PlanCheck> checks_;

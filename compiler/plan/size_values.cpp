@@ -117,8 +117,8 @@ Dim Shapes::element_of_source(const Variable& v, std::int64_t k) {
   const Node& node = *v.node();
   const std::string& op = node.op->name;
   if (op == "input" && v.ndim() == 0) {
-    const auto leaf = leaves_.find(&node);
-    return leaf == leaves_.end() ? Dim() : dims_.input_value(leaf->second);
+    const int leaf = leaf_number(node);
+    return leaf < 0 ? Dim() : dims_.input_value(leaf);
   }
   if (op == "size_of") return of(node.inputs[0]).shape[node.attrs().integer("axis")];
   if (op == "shape_of") return of(node.inputs[0]).shape[static_cast<std::size_t>(k)];

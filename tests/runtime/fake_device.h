@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "croton/error.h"
+#include "runtime/context.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/device.h"
@@ -145,7 +146,11 @@ class FakeDevice final : public Device {
   explicit FakeDevice(std::shared_ptr<FakeState> state, std::string name = "cpu0")
       : state_(std::move(state)), name_(std::move(name)) {
     target_.l3_bytes = 1 << 20;
+    failed_ = &failed_here_;
   }
+  /// As after a fault that a device does not get over.
+  void fail() { failed_here_ = true; }
+  std::string failure() const override { return name_ + " failed"; }
   std::string name() const override { return name_; }
   std::string description() const override { return "a device for tests"; }
   const TargetInfo& target() const override { return target_; }
@@ -187,6 +192,7 @@ class FakeDevice final : public Device {
   const std::shared_ptr<FakeState> state_;
   const std::string name_;
   TargetInfo target_;
+  std::atomic<bool> failed_here_{false};
 };
 
 /// cpu0 and cuda0, cuda1 as fakes; the latter with memory of their own.
@@ -194,6 +200,13 @@ struct FakeMachine {
   std::shared_ptr<FakeState> cpu = std::make_shared<FakeState>();
   std::shared_ptr<FakeState> gpu = std::make_shared<FakeState>();
   std::shared_ptr<Runtime> runtime;
+
+  void fail(const std::string& device) const {
+    for (const char* name : {"dev0", "dev1", "dev2"}) {
+      Device& bound = runtime->context(name).device();
+      if (bound.name() == device) static_cast<FakeDevice&>(bound).fail();
+    }
+  }
 
   explicit FakeMachine(const Config& config) {
     gpu->host_memory = false;

@@ -134,6 +134,8 @@ struct FunctionStatistics {
   std::int64_t calls = 0;
   std::int64_t replays = 0;          ///< of CUDA graphs, so far
   std::int64_t specialisations = 0;  ///< times that sizes were worked out
+  /// Values of shared variables that were brought to a context which did not have them, so far.
+  std::int64_t refreshed_shareds = 0;
   // Of a function that runs in parts, the bytes above count what one part hands to another, too.
   /// Modules of kernels that were compiled for it and not found in memory or on disk, so far: some
   /// kernels are compiled by the first call that needs them.
