@@ -14,6 +14,7 @@
 #include "croton/indexing.h"
 #include "croton/jacobian.h"
 #include "croton/linalg.h"
+#include "croton/losses.h"
 #include "croton/math.h"
 #include "croton/nn.h"
 #include "croton/numpy_io.h"
