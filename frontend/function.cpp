@@ -170,6 +170,8 @@ FunctionStatistics Function::statistics() const {
   return {.launches = s.launches,
           .library_calls = s.library_calls,
           .copies = s.copies,
+          .messages = s.messages,
+          .bytes_copied = s.bytes_copied,
           .bytes_read = s.bytes_read,
           .bytes_written = s.bytes_written,
           .bytes_in = s.bytes_in,

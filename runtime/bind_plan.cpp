@@ -197,6 +197,7 @@ std::unique_ptr<BoundPlan> bind_plan(Runtime& runtime, Plan plan, const Config& 
   bound->cache = &runtime.kernel_cache();
   bound->code_key = config.code_key();
   bound->replays = config.cuda_graphs();
+  bound->links = {config.bucket_bytes(), config.link_latency_us(), config.link_bandwidth()};
   for (const std::string& name : bound->plan.contexts) {
     bound->contexts.push_back(&runtime.context(name));
     warn_of_pretence(*bound->contexts.back());

@@ -7,28 +7,6 @@
 
 namespace croton {
 
-struct Context::Worker {
-  std::mutex mutex;
-  std::condition_variable wake;
-  Job* first = nullptr;  // a list through the jobs, so that queueing one does not malloc
-  Job* last = nullptr;
-  bool stop = false;
-  std::thread thread;
-
-  void loop() {
-    std::unique_lock hold(mutex);
-    for (;;) {
-      wake.wait(hold, [&] { return stop || first != nullptr; });
-      if (first == nullptr) return;
-      Job* job = first;
-      first = job->next_;
-      hold.unlock();
-      job->run();
-      hold.lock();
-    }
-  }
-};
-
 Context::Context(std::string name, std::shared_ptr<Device> device, std::int64_t pool_limit,
                  bool host)
     : ForkAware(ForkLevel::context),
@@ -38,16 +16,12 @@ Context::Context(std::string name, std::shared_ptr<Device> device, std::int64_t 
       queue_(device_->new_queue()),
       pool_(Pool::make(device_, name_, pool_limit, queue_.get())) {}
 
-Context::~Context() {
-  if (worker_) {
-    {
-      const std::lock_guard hold(worker_->mutex);
-      worker_->stop = true;
-    }
-    worker_->wake.notify_one();
-    worker_->thread.join();
-  }
-  pool_->retire();
+Context::~Context() { pool_->retire(); }
+
+Link& Context::link() {
+  const std::lock_guard hold(link_mutex_);
+  if (!link_) link_ = std::make_unique<Link>(*device_);
+  return *link_;
 }
 
 void Context::wait() {
@@ -100,38 +74,21 @@ Array Context::bring_from(const Array& from) {
   return here.has_value() ? here : bring(from.to_host());
 }
 
-void Context::post(Job* job) {
-  const std::lock_guard start(worker_mutex_);
-  if (!worker_) {
-    // The system may have no thread to give: then there is no worker either.
-    auto worker = std::make_unique<Worker>();
-    worker->thread = std::thread([w = worker.get()] { w->loop(); });
-    worker_ = std::move(worker);
-  }
-  {
-    const std::lock_guard hold(worker_->mutex);
-    job->next_ = nullptr;
-    (worker_->first != nullptr ? worker_->last->next_ : worker_->first) = job;
-    worker_->last = job;
-  }
-  worker_->wake.notify_one();
-}
-
 void Context::before_fork() noexcept {
-  worker_mutex_.lock();
-  if (worker_) worker_->mutex.lock();
+  link_mutex_.lock();
+  if (link_) link_->worker().before_fork();
+  worker_.before_fork();
 }
 
 void Context::after_fork(bool child) noexcept {
-  if (worker_) worker_->mutex.unlock();
-  if (child && worker_) {
-    // The thread is not in this process, nor are the calls whose jobs were queued. Its handle must
-    // not be joined, and its condition variable counts a waiter that never comes back.
-    worker_.release();
-  }
+  worker_.after_fork(child);
   // Another thread may have held it; it is not in this process.
   if (child) new (&queue_mutex_) std::mutex;
-  worker_mutex_.unlock();
+  if (link_) {
+    link_->worker().after_fork(child);
+    if (child) new (&link_->queue_mutex()) std::mutex;
+  }
+  link_mutex_.unlock();
 }
 
 }  // namespace croton

@@ -1,33 +1,19 @@
 // A context: a name bound to a device, with a queue, an allocator and a worker of its own.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "croton/array.h"
 #include "runtime/device.h"
 #include "runtime/fork.h"
+#include "runtime/link.h"
 #include "runtime/pool.h"
+#include "runtime/worker.h"
 
 namespace croton {
-
-/// Work for a context's worker. Lives in the working memory of the call that queued it.
-class Job {
- public:
-  /// On the worker's thread; must not throw.
-  virtual void run() noexcept = 0;
-
- protected:
-  ~Job() = default;
-
- private:
-  friend class Context;
-  Job* next_ = nullptr;
-};
 
 class Context final : public ArrayHome, private ForkAware {
  public:
@@ -63,11 +49,12 @@ class Context final : public ArrayHome, private ForkAware {
   std::mutex& queue_mutex() { return queue_mutex_; }
 
   /// Has the worker run `job` after those before it. The worker starts with its first job.
-  void post(Job* job);
+  void post(Job* job) { worker_.post(job); }
+
+  /// For copies that leave the context; made when it is first wanted.
+  Link& link();
 
  private:
-  struct Worker;
-
   void before_fork() noexcept override;
   void after_fork(bool child) noexcept override;
 
@@ -77,8 +64,9 @@ class Context final : public ArrayHome, private ForkAware {
   std::unique_ptr<Queue> queue_;
   Pool* pool_;
   std::mutex queue_mutex_;
-  std::mutex worker_mutex_;
-  std::unique_ptr<Worker> worker_;
+  std::mutex link_mutex_;
+  std::unique_ptr<Link> link_;
+  Worker worker_;  // ends first
 };
 
 }  // namespace croton

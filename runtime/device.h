@@ -89,6 +89,11 @@ class Queue {
     (void)other;
     copy(target, source, bytes);
   }
+  /// The same in no order with what the other queue does: events say when the target may be written
+  /// and when it was.
+  virtual void send(Queue& other, void* target, const void* source, std::size_t bytes) {
+    copy_to(other, target, source, bytes);
+  }
   /// `target` is filled in when the queue was synchronised, or an event behind this waited for on
   /// the host; until then neither place may go away.
   virtual void copy_to_host(void* target, const void* source, std::size_t bytes) = 0;

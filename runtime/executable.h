@@ -21,6 +21,7 @@ struct PlanStatistics {
   int launches = 0;
   int library_calls = 0;
   int copies = 0;               ///< copies between contexts that move bytes
+  int messages = 0;             ///< in which they travel
   std::int64_t bytes_read = 0;  ///< by launches and library calls, each slot once a step
   std::int64_t bytes_written = 0;
   std::int64_t bytes_copied = 0;  ///< between contexts

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <optional>
+#include <thread>
 
 #include "croton/error.h"
 #include "runtime/array_access.h"
@@ -23,17 +25,32 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-/// The steps of one context, for its worker.
+/// The steps of one context for its worker, or the messages that leave it for that of its link.
 class Frame::Segment final : public Job {
  public:
-  Segment(Frame& frame, std::int32_t context) : frame_(frame), context_(context) {}
-  std::int32_t context() const { return context_; }
+  Segment(Frame& frame, std::int32_t context, Link* link)
+      : frame_(frame), context_(context), link_(link) {}
+  void post() {
+    if (link_ != nullptr) {
+      link_->worker().post(this);
+    } else {
+      frame_.bound.contexts[at(context_)]->post(this);
+    }
+  }
+  void give_up() noexcept {
+    frame_.release_waiters(context_, link_ != nullptr);
+    frame_.leave();
+  }
   void run() noexcept override {
     try {
-      frame_.run_segment(context_);
+      if (link_ != nullptr) {
+        frame_.run_link(context_);
+      } else {
+        frame_.run_segment(context_);
+      }
     } catch (...) {
       frame_.fail();
-      frame_.release_waiters(context_);
+      frame_.release_waiters(context_, link_ != nullptr);
     }
     frame_.leave();
   }
@@ -41,6 +58,7 @@ class Frame::Segment final : public Job {
  private:
   Frame& frame_;
   const std::int32_t context_;
+  Link* const link_;
 };
 
 Frame::Frame(const BoundPlan& the_bound, std::shared_ptr<Specialised> specialised)
@@ -60,10 +78,16 @@ Frame::Frame(const BoundPlan& the_bound, std::shared_ptr<Specialised> specialise
     launches_.push_back(launch);
   }
   if (!plan.on_caller) {
-    signals_ = std::make_unique<std::atomic<std::uint32_t>[]>(bound.plan.steps.size());
-    events_.resize(bound.plan.steps.size());
+    const std::size_t points = bound.plan.steps.size() + bound.contexts.size();
+    signals_ = std::make_unique<std::atomic<std::uint32_t>[]>(points);
+    events_.resize(points);
     for (const std::int32_t c : plan.active) {
-      segments_.push_back(std::make_unique<Segment>(*this, c));
+      segments_.push_back(std::make_unique<Segment>(*this, c, nullptr));
+    }
+    for (std::size_t c = 0; c < plan.links.size(); ++c) {
+      if (plan.links[c].link == nullptr) continue;
+      segments_.push_back(
+          std::make_unique<Segment>(*this, static_cast<std::int32_t>(c), plan.links[c].link));
     }
   }
   fetched_errors_.resize(bound.contexts.size());
@@ -193,9 +217,13 @@ void Frame::run_step(std::size_t index, Queue& queue) {
 }
 
 void Frame::copy_step(const SpecialisedStep& step, Queue& queue) {
-  void* const* operands = table_.data() + step.arguments;
   const Step& copy = bound.plan.steps[at(step.index)];
-  const auto bytes = static_cast<std::size_t>(step.bytes);
+  copy_pair(copy, table_.data() + step.arguments, static_cast<std::size_t>(step.bytes), queue,
+            false);
+}
+
+void Frame::copy_pair(const Step& copy, void* const* operands, std::size_t bytes, Queue& queue,
+                      bool on_link) {
   const auto context_of = [&](std::int32_t slot) -> Context& {
     return *bound.contexts[at(bound.plan.slots[at(slot)].context)];
   };
@@ -205,9 +233,31 @@ void Frame::copy_step(const SpecialisedStep& step, Queue& queue) {
   } else if (context_of(copy.slots[1]).device().host_memory()) {
     // The source is the host, whose queue cannot reach the target's memory.
     target.queue().upload(operands[0], operands[1], bytes);
+  } else if (on_link) {
+    queue.send(target.queue(), operands[0], operands[1], bytes);
   } else {
     queue.copy_to(target.queue(), operands[0], operands[1], bytes);
   }
+}
+
+/// A slow link holds up its own worker: one message after the other, and no core is used.
+void Frame::send_message(const SpecialisedStep& step, Queue& queue) {
+  const bool slow = bound.links.slow();
+  if (slow) {
+    for (const std::int32_t w : step.waits) {
+      if (events_[at(w)]) events_[at(w)]->wait_on_host();
+    }
+  }
+  const auto arrival = std::chrono::steady_clock::now() + bound.links.time(step.bytes);
+  void* const* operands = table_.data() + step.arguments;
+  for (const std::int32_t m : step.message) {
+    const Step& copy = bound.plan.steps[at(m)];
+    copy_pair(copy, operands, plan.slot_bytes[at(copy.slots[0])], queue, true);
+    operands += copy.slots.size();
+  }
+  if (!slow) return;
+  queue.synchronize();
+  std::this_thread::sleep_until(arrival);
 }
 
 /// Groups launches and library calls of a context that nothing comes between.
@@ -227,7 +277,7 @@ void Frame::find_replays() {
     };
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       const SpecialisedStep& step = plan.steps[i];
-      if (step.context != c) continue;
+      if (step.context != c || step.on_link()) continue;
       if (!step.waits.empty()) close();
       if (step.kind == Step::Kind::copy) {
         close();
@@ -313,18 +363,43 @@ void Frame::run_on_caller() {
   if (plan.uses_threads) first.queue().end();
 }
 
-void Frame::await(std::int32_t step) const {
-  const std::atomic<std::uint32_t>& signal = signals_[at(step)];
+void Frame::await(std::int32_t point) const {
+  const std::atomic<std::uint32_t>& signal = signals_[at(point)];
   while (signal.load(std::memory_order_acquire) == 0) signal.wait(0, std::memory_order_acquire);
 }
 
 /// Whoever waits for steps of a context that will not run must go on and find out.
-void Frame::release_waiters(std::int32_t context) noexcept {
+void Frame::release_waiters(std::int32_t context, bool link) noexcept {
+  if (!link) set_signal(start_of(context));
   for (const SpecialisedStep& step : plan.steps) {
-    if (step.context != context || !step.signals) continue;
-    signals_[at(step.index)].store(1, std::memory_order_release);
-    signals_[at(step.index)].notify_all();
+    if (step.context == context && step.on_link() == link && step.signals) set_signal(step.index);
   }
+}
+
+std::int32_t Frame::start_of(std::int32_t context) const {
+  return static_cast<std::int32_t>(bound.plan.steps.size()) + context;
+}
+
+void Frame::set_signal(std::int32_t point) noexcept {
+  signals_[at(point)].store(1, std::memory_order_release);
+  signals_[at(point)].notify_all();
+}
+
+/// After a failure nothing more runs, but who waits must hear.
+template <class Work>
+void Frame::guarded(const Work& work) noexcept {
+  if (failed_.load(std::memory_order_acquire)) return;
+  try {
+    work();
+  } catch (...) {
+    fail();
+  }
+}
+
+void Frame::signal(std::int32_t point, Queue& queue) noexcept {
+  events_[at(point)].reset();
+  guarded([&] { events_[at(point)] = queue.record(); });
+  set_signal(point);
 }
 
 void Frame::leave() noexcept {
@@ -345,22 +420,14 @@ void Frame::run_segment(std::int32_t c) {
   std::unique_lock<std::mutex> hold(context.queue_mutex(), std::defer_lock);
   if (!context.device().immediate()) hold.lock();
   const QueueUse use(queue, bound.title.c_str());
-  const auto guarded = [&](auto&& work) {
-    // After a failure nothing more runs, but who waits must hear.
-    if (failed_.load(std::memory_order_acquire)) return;
-    try {
-      work();
-    } catch (...) {
-      fail();
-    }
-  };
+  if (!plan.links.empty()) signal(start_of(c), queue);
   guarded([&] { begin_errors(c, queue); });
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const SpecialisedStep& step = plan.steps[i];
-    if (step.context != c) continue;
+    if (step.context != c || step.on_link()) continue;
     for (const std::int32_t w : step.waits) await(w);
     guarded([&] {
-      await_inputs(step, context, queue);
+      await_inputs(step, context.device(), queue);
       const std::int32_t replay = replay_of_[i];
       if (replay >= 0) {
         run_replay(replays_[at(replay)], queue);
@@ -368,24 +435,60 @@ void Frame::run_segment(std::int32_t c) {
         run_step(i, queue);
       }
     });
-    if (step.signals) {
-      events_[at(step.index)].reset();
-      guarded([&] { events_[at(step.index)] = queue.record(); });
-      signals_[at(step.index)].store(1, std::memory_order_release);
-      signals_[at(step.index)].notify_all();
-    }
+    if (step.signals) signal(step.index, queue);
   }
+  wait_for_links(c, queue);
   guarded([&] { finish_context(c, queue); });
   if (failed_.load(std::memory_order_acquire)) queue.drain();
 }
 
+/// Work of later calls goes on behind messages that still use memory of the context.
+void Frame::wait_for_links(std::int32_t c, Queue& queue) {
+  for (const UsedLink& used : plan.links) {
+    const auto& ordered = used.ordered;
+    if (std::find(ordered.begin(), ordered.end(), c) == ordered.end()) continue;
+    await(used.last);
+    guarded([&] {
+      if (events_[at(used.last)]) queue.wait(*events_[at(used.last)]);
+    });
+  }
+}
+
+void Frame::run_link(std::int32_t c) {
+  const UsedLink& used = plan.links[at(c)];
+  Queue& queue = used.link->queue();
+  std::unique_lock<std::mutex> hold(used.link->queue_mutex(), std::defer_lock);
+  std::optional<QueueUse> use;
+  // Copies between memory of the host take no part in sharing its cores.
+  if (!used.link->device().immediate()) {
+    hold.lock();
+    use.emplace(queue, bound.title.c_str());
+  }
+  for (const std::int32_t other : used.ordered) {
+    await(start_of(other));
+    guarded([&] {
+      if (events_[at(start_of(other))]) queue.wait(*events_[at(start_of(other))]);
+    });
+  }
+  for (const SpecialisedStep& step : plan.steps) {
+    if (step.context != c || !step.on_link()) continue;
+    for (const std::int32_t w : step.waits) await(w);
+    guarded([&] {
+      await_inputs(step, used.link->device(), queue);
+      send_message(step, queue);
+    });
+    if (step.signals) signal(step.index, queue);
+  }
+  if (failed_.load(std::memory_order_acquire)) queue.drain();
+}
+
 /// Streams wait among themselves, a worker for another backend's event on the host.
-void Frame::await_inputs(const SpecialisedStep& step, const Context& context, Queue& queue) {
+void Frame::await_inputs(const SpecialisedStep& step, const Device& device, Queue& queue) {
   for (const std::int32_t w : step.waits) {
     const std::unique_ptr<Event>& event = events_[at(w)];
     if (!event) continue;
     const Device& other = bound.contexts[at(bound.plan.steps[at(w)].context)]->device();
-    if (other.target().backend == context.device().target().backend) {
+    if (other.target().backend == device.target().backend) {
       queue.wait(*event);
     } else {
       event->wait_on_host();
@@ -394,7 +497,7 @@ void Frame::await_inputs(const SpecialisedStep& step, const Context& context, Qu
 }
 
 void Frame::run_on_workers(std::mutex& post_mutex) {
-  for (std::size_t s = 0; s < bound.plan.steps.size(); ++s) {
+  for (std::size_t s = 0; s < events_.size(); ++s) {
     signals_[s].store(0, std::memory_order_relaxed);
   }
   failed_.store(false, std::memory_order_relaxed);
@@ -405,16 +508,10 @@ void Frame::run_on_workers(std::mutex& post_mutex) {
     const std::lock_guard hold(post_mutex);
     std::size_t posted = 0;
     try {
-      for (; posted < segments_.size(); ++posted) {
-        Segment& segment = *segments_[posted];
-        bound.contexts[at(segment.context())]->post(&segment);
-      }
+      for (; posted < segments_.size(); ++posted) segments_[posted]->post();
     } catch (...) {  // no thread for a worker
       fail();
-      for (; posted < segments_.size(); ++posted) {
-        release_waiters(segments_[posted]->context());
-        leave();
-      }
+      for (; posted < segments_.size(); ++posted) segments_[posted]->give_up();
     }
   }
   {

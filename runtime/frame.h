@@ -50,17 +50,27 @@ struct Frame {
   void find_replays();
   void run_step(std::size_t step, Queue& queue);
   void copy_step(const SpecialisedStep& step, Queue& queue);
+  void copy_pair(const Step& copy, void* const* operands, std::size_t bytes, Queue& queue,
+                 bool on_link);
+  void send_message(const SpecialisedStep& step, Queue& queue);
   void run_replay(Replay& replay, Queue& queue);
-  void await_inputs(const SpecialisedStep& step, const Context& context, Queue& queue);
+  void await_inputs(const SpecialisedStep& step, const Device& device, Queue& queue);
   void begin_errors(std::int32_t context, Queue& queue);
   void finish_context(std::int32_t context, Queue& queue);
   void run_on_caller();
   void run_queue_on_caller(std::int32_t context);
   void run_on_workers(std::mutex& post_mutex);
   void run_segment(std::int32_t context);
-  void await(std::int32_t step) const;
+  void run_link(std::int32_t context);
+  template <class Work>
+  void guarded(const Work& work) noexcept;
+  std::int32_t start_of(std::int32_t context) const;
+  void signal(std::int32_t point, Queue& queue) noexcept;
+  void set_signal(std::int32_t point) noexcept;
+  void await(std::int32_t point) const;
+  void wait_for_links(std::int32_t context, Queue& queue);
   void fail() noexcept;
-  void release_waiters(std::int32_t context) noexcept;
+  void release_waiters(std::int32_t context, bool link) noexcept;
   void leave() noexcept;
   void check_errors();
   [[noreturn]] void throw_check(std::int32_t group) const;
@@ -76,8 +86,9 @@ struct Frame {
   std::vector<std::vector<std::int64_t>> fetched_errors_;  ///< by context, what those held
   std::vector<Replay> replays_;
   std::vector<std::int32_t> replay_of_;  ///< by step: the replay that it begins, -1; -2 inside one
-  std::unique_ptr<std::atomic<std::uint32_t>[]> signals_;  ///< by step of the plan
-  std::vector<std::unique_ptr<Event>> events_;
+  /// By step of the plan, and behind them by context: its start.
+  std::unique_ptr<std::atomic<std::uint32_t>[]> signals_;
+  std::vector<std::unique_ptr<Event>> events_;  ///< likewise
   std::vector<std::unique_ptr<Segment>> segments_;
   std::atomic<bool> failed_{false};
   std::mutex mutex_;          ///< of the two below

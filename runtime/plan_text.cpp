@@ -113,6 +113,7 @@ std::string Specialised::to_text(const BoundPlan& bound) const {
         break;
       case Step::Kind::copy:
         out += fmt::format("copy of {} bytes", s.bytes);
+        if (s.on_link()) out += fmt::format(" by link, of steps {}", fmt::join(s.message, ", "));
         break;
     }
     if (!s.waits.empty()) out += fmt::format(" waits for {}", fmt::join(s.waits, ", "));

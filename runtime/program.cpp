@@ -55,6 +55,7 @@ PlanStatistics Program::statistics() const {
     sum.launches += one.launches;
     sum.library_calls += one.library_calls;
     sum.copies += one.copies;
+    sum.messages += one.messages;
     sum.bytes_read += one.bytes_read;
     sum.bytes_written += one.bytes_written;
     sum.bytes_copied += one.bytes_copied;

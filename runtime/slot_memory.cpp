@@ -17,13 +17,13 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
 SlotMemory::SlotMemory(const Plan& plan, std::span<Context* const> contexts,
-                       std::span<const std::int64_t> slot_bytes)
+                       std::span<const std::int64_t> slot_bytes, bool real)
     : plan_(plan), contexts_(contexts), bytes_(slot_bytes) {
-  find_roots();
+  find_roots(real);
   find_lives();
 }
 
-void SlotMemory::find_roots() {
+void SlotMemory::find_roots(bool real) {
   root_.resize(plan_.slots.size());
   std::iota(root_.begin(), root_.end(), 0);
   const auto find = [&](std::int32_t slot) {
@@ -40,7 +40,7 @@ void SlotMemory::find_roots() {
     return contexts_[at(plan_.slots[at(slot)].context)]->device().host_memory();
   };
   for (const Step& step : plan_.steps) {
-    if (step.kind != Step::Kind::copy) continue;
+    if (real || step.kind != Step::Kind::copy) continue;
     const std::int32_t target = find(step.slots[0]), source = find(step.slots[1]);
     if (target == source || !on_host(target) || !on_host(source)) continue;
     internal_check(bytes_[at(target)] == bytes_[at(source)], "a copy between slots of two sizes");
@@ -110,7 +110,7 @@ void SlotMemory::lay_out(bool in_order, std::vector<Workspace>& workspaces) {
   }
   for (std::size_t i = 0; i < life_.size(); ++i) {
     const bool host = contexts_[at(plan_.slots[i].context)]->device().host_memory();
-    if (life_[i].copied && !host) life_[i].last = end;
+    if (life_[i].copied && (!host || !in_order)) life_[i].last = end;
   }
   std::vector<std::int32_t> leader(plan_.slots.size());
   std::iota(leader.begin(), leader.end(), 0);

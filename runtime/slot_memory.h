@@ -30,13 +30,14 @@ struct Workspace {
   Place place;  ///< filled in
 };
 
-/// Views, and copies between contexts that share the host's memory, are the memory of another slot.
+/// Views, and copies between contexts that share the host's memory unless they shall be `real`, are
+/// the memory of another slot.
 /// Temporaries lie in one arena a context, each from its first step to its last; what several
 /// contexts touch stays for the whole call, unless steps run `in_order` of the plan.
 class SlotMemory {
  public:
   SlotMemory(const Plan& plan, std::span<Context* const> contexts,
-             std::span<const std::int64_t> slot_bytes);
+             std::span<const std::int64_t> slot_bytes, bool real = false);
 
   /// The slot whose memory `slot` is.
   std::int32_t root(std::int32_t slot) const { return root_[static_cast<std::size_t>(slot)]; }
@@ -66,7 +67,7 @@ class SlotMemory {
   SlotKind kind(std::int32_t slot) const {
     return plan_.slots[static_cast<std::size_t>(slot)].kind;
   }
-  void find_roots();
+  void find_roots(bool real);
   void find_lives();
   void share_in_place(std::span<std::int32_t> leader);
   bool may_share(const Step& step, std::int32_t index, std::int32_t output, std::int32_t input,

@@ -9,6 +9,7 @@
 #include "croton/error.h"
 #include "runtime/array_access.h"
 #include "runtime/frame.h"
+#include "runtime/link_copies.h"
 #include "runtime/plan_check.h"
 #include "runtime/shared_state.h"
 
@@ -33,9 +34,10 @@ class Specialiser {
     plan_.dims.evaluate(values_);
     check_equalities();
     size_slots();
-    SlotMemory memory(plan_, bound_.contexts, slot_bytes_);
+    SlotMemory memory(plan_, bound_.contexts, slot_bytes_, bound_.links.slow());
     bind_steps(memory);
     decide_threads();
+    if (!out_.on_caller) link_copies(bound_, memory, slot_bytes_, out_);
     memory.lay_out(out_.on_caller, workspaces_);
     out_.results = memory.results();
     out_.arena_bytes = memory.arena_bytes();
@@ -281,7 +283,12 @@ class Specialiser {
     for (const std::int32_t c : out_.active) {
       immediate = immediate && bound_.contexts[at(c)]->device().immediate();
     }
-    out_.on_caller = out_.active.size() <= 1 || (immediate && total_work_ < kOverlapWork);
+    const bool slow =
+        bound_.links.slow() && std::any_of(out_.steps.begin(), out_.steps.end(), [](const auto& s) {
+          return s.kind == Step::Kind::copy && s.bytes > 0;
+        });
+    out_.on_caller =
+        !slow && (out_.active.size() <= 1 || (immediate && total_work_ < kOverlapWork));
     for (const SpecialisedStep& s : out_.steps) {
       if (s.kind != Step::Kind::launch || !s.launch.parallel) continue;
       out_.uses_threads = true;
@@ -310,8 +317,9 @@ class Specialiser {
     out_.checked_steps.resize(at(out_.error_groups), -1);
     for (SpecialisedStep& s : out_.steps) {
       s.arguments = static_cast<std::int32_t>(out_.table.size());
-      for (const std::int32_t slot : plan_.steps[at(s.index)].slots) {
-        place_pointer(memory.place(slot));
+      const std::int32_t itself[] = {s.index};
+      for (const std::int32_t i : s.on_link() ? std::span<const std::int32_t>(s.message) : itself) {
+        for (const std::int32_t slot : plan_.steps[at(i)].slots) place_pointer(memory.place(slot));
       }
       if (s.workspace >= 0) {
         const Place place = workspaces_[at(s.workspace)].place;
@@ -377,6 +385,9 @@ class Specialiser {
     for (const std::int32_t slot : plan_.outputs) n.bytes_out += slot_bytes_[at(slot)];
     for (const PlanUpdate& update : plan_.updates) n.bytes_out += slot_bytes_[at(update.slot)];
     for (const std::int64_t bytes : out_.arena_bytes) n.arena_bytes += bytes;
+    for (const SpecialisedStep& s : out_.steps) {
+      if (s.kind == Step::Kind::copy && s.bytes > 0) ++n.messages;
+    }
   }
 
   BoundPlan& bound_;
@@ -397,5 +408,11 @@ Specialised::Specialised(BoundPlan& bound, std::vector<std::int64_t> the_key)
 }
 
 Specialised::~Specialised() = default;
+
+std::chrono::nanoseconds LinkSettings::time(std::int64_t bytes) const {
+  double ns = 1e3 * static_cast<double>(latency_us);
+  if (bandwidth > 0) ns += 1e9 * static_cast<double>(bytes) / static_cast<double>(bandwidth);
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(ns));
+}
 
 }  // namespace croton

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -32,6 +33,17 @@ struct UpdatedState {
   std::vector<const Array*> targets;
 };
 
+/// How copies travel from context to context.
+struct LinkSettings {
+  std::int64_t bucket_bytes = 0;
+  std::int64_t latency_us = 0;
+  std::int64_t bandwidth = 0;  ///< bytes a second; 0: no limit
+
+  bool slow() const { return latency_us > 0 || bandwidth > 0; }
+  /// What a message takes at least.
+  std::chrono::nanoseconds time(std::int64_t bytes) const;
+};
+
 /// A plan with its contexts opened and its modules loaded.
 struct BoundPlan {
   Plan plan;
@@ -44,6 +56,7 @@ struct BoundPlan {
   std::string code_key;
   CompilerUse compilers;
   bool replays = true;  ///< the flag cuda_graphs
+  LinkSettings links;
   mutable std::atomic<std::int64_t> replayed{0};
 
   std::vector<Array*> shared_values;  ///< by slot: where the value of the shared variable is
@@ -78,8 +91,22 @@ struct SpecialisedStep {
   std::shared_ptr<PreparedCall> call;
   std::int32_t workspace = -1;  ///< position in the table, -1 for none
   std::int64_t bytes = 0;       ///< copy: 0 when both sides are the same memory
-  bool signals = false;         ///< a step of another context waits for it
+  bool signals = false;         ///< a step of another queue waits for it
   std::vector<std::int32_t> waits;
+  /// Not empty: a message on the link of `context`, of these copies of the plan. `index` is the
+  /// last of them, `bytes` is their sum.
+  std::vector<std::int32_t> message;
+
+  bool on_link() const { return !message.empty(); }
+};
+
+/// The link of a context of which a plan makes use.
+struct UsedLink {
+  Link* link = nullptr;  ///< null: no message leaves that context
+  /// Contexts whose streams are ordered with that of the link: its messages come behind what they
+  /// hold at the start of the call, and they go on behind its messages when the call is over.
+  std::vector<std::int32_t> ordered;
+  std::int32_t last = -1;  ///< its last message
 };
 
 /// A value that leaves the call.
@@ -124,6 +151,8 @@ class Specialised {
   std::int32_t error_groups = 1;
   std::vector<std::int32_t> checked_steps;  ///< step of the plan for each error group
   std::vector<std::int32_t> active;         ///< contexts that have steps
+  std::vector<UsedLink> links;              ///< by context; empty where there are no messages
+  std::vector<std::size_t> slot_bytes;      ///< where there are messages
   std::vector<bool> has_checks;             ///< by context: launches there have checks
   std::vector<bool> awaited;  ///< by context: the call is over when its work is, not before
   bool on_caller = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <tuple>
 #include <unordered_set>
 
 #include "compiler/graph/op.h"
@@ -45,11 +46,7 @@ class StepOrder {
     }
     std::vector<Group> result;
     result.reserve(groups_.size());
-    while (true) {
-      Queue& queue = freeing_.empty() ? ready_ : freeing_;
-      if (queue.empty()) break;
-      const int g = queue.top().second;
-      queue.pop();
+    for (int g = -1; (g = next()) >= 0;) {
       if (std::exchange(steps_[g].done, true)) continue;
       finish(g);
       result.push_back(std::move(groups_[g]));
@@ -60,6 +57,7 @@ class StepOrder {
 
  private:
   struct Step {
+    int arrivals = 0;  ///< transfers that must have come: all up to this one
     int age = 0;
     int waiting = 0;  ///< for groups that it reads from
     std::vector<int> users;
@@ -68,8 +66,24 @@ class StepOrder {
     bool ready = false;
     bool done = false;
   };
-  using Queue =
-      std::priority_queue<std::pair<int, int>, std::vector<std::pair<int, int>>, std::greater<>>;
+  /// Arrivals, age, number.
+  using Entry = std::tuple<int, int, int>;
+  using Queue = std::priority_queue<Entry, std::vector<Entry>, std::greater<>>;
+
+  int next() {
+    if (!transfers_.empty()) {
+      const int g = transfers_.front();
+      transfers_.pop();
+      return g;
+    }
+    if (ready_.empty() && freeing_.empty()) return -1;
+    const bool frees = !freeing_.empty() &&
+                       (ready_.empty() || std::get<0>(freeing_.top()) <= std::get<0>(ready_.top()));
+    Queue& queue = frees ? freeing_ : ready_;
+    const int g = std::get<2>(queue.top());
+    queue.pop();
+    return g;
+  }
 
   /// What a group waits for, reads and makes.
   void note(int g) {
@@ -107,8 +121,9 @@ class StepOrder {
   }
 
   void make_ready(int g) {
+    if (groups_[g].kind == GroupKind::copy) return transfers_.push(g);
     steps_[g].ready = true;
-    ready_.emplace(steps_[g].age, g);
+    ready_.emplace(steps_[g].arrivals, steps_[g].age, g);
     ask(g);
   }
 
@@ -120,7 +135,7 @@ class StepOrder {
     for (const int v : step.reads) {
       if (values_[v].readers == 1) frees += values_[v].bytes;
     }
-    if (frees > step.takes) freeing_.emplace(step.age, g);
+    if (frees > step.takes) freeing_.emplace(step.arrivals, step.age, g);
   }
 
   void finish(int g) {
@@ -129,7 +144,10 @@ class StepOrder {
       held.last_one -= g;
       if (--held.readers == 1) ask(static_cast<int>(held.last_one));
     }
+    int arrivals = steps_[g].arrivals;
+    if (groups_[g].kind == GroupKind::copy) arrivals = ++sent_;
     for (const int user : steps_[g].users) {
+      steps_[user].arrivals = std::max(steps_[user].arrivals, arrivals);
       if (--steps_[user].waiting == 0) make_ready(user);
     }
   }
@@ -139,6 +157,8 @@ class StepOrder {
   std::vector<Step> steps_;
   VariableMap<int> numbers_;
   std::vector<Held> values_;
+  std::queue<int> transfers_;
+  int sent_ = 0;
   Queue ready_;
   Queue freeing_;
 };

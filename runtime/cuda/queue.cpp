@@ -236,7 +236,7 @@ void GpuQueue::copy_to(Queue& queue, void* target, const void* source, std::size
   if (&other == this) return copy(target, source, bytes);
   other.gpu_->require_alive();
   const bool same = other.gpu_ == gpu_;
-  if (!same && !gpu_->reaches(*other.gpu_)) return stage_to(other, target, source, bytes);
+  if (!same && !gpu_->reaches(*other.gpu_)) return stage_to(other, target, source, bytes, true);
   // What the other queue holds may still use the memory.
   const auto on_other = [&](auto&& work) {
     const Current current(*other.gpu_);
@@ -250,12 +250,7 @@ void GpuQueue::copy_to(Queue& queue, void* target, const void* source, std::size
     result = api().stream_wait_event(compute_, before, 0);
   });
   gpu_->check(result, "waiting for another GPU");
-  fenced_ = false;
-  result =
-      same ? api().copy_on_device(device_pointer(target), device_pointer(source), bytes, compute_)
-           : api().copy_peer(device_pointer(target), other.gpu_->context(), device_pointer(source),
-                             gpu_->context(), bytes, compute_);
-  gpu_->check(result, "copying to another context");
+  copy_here_to(other, target, source, bytes);
   try {
     const LentEvent after(*this);
     gpu_->check(api().event_record(after, compute_), "ordering two GPUs");
@@ -271,10 +266,31 @@ void GpuQueue::copy_to(Queue& queue, void* target, const void* source, std::size
   }
 }
 
+void GpuQueue::copy_here_to(GpuQueue& other, void* target, const void* source, std::size_t bytes) {
+  fenced_ = false;
+  const DevicePointer to = device_pointer(target), from = device_pointer(source);
+  gpu_->check(other.gpu_ == gpu_ ? api().copy_on_device(to, from, bytes, compute_)
+                                 : api().copy_peer(to, other.gpu_->context(), from, gpu_->context(),
+                                                   bytes, compute_),
+              "copying to another context");
+}
+
+void GpuQueue::send(Queue& queue, void* target, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  auto& other = static_cast<GpuQueue&>(queue);
+  other.gpu_->require_alive();
+  if (other.gpu_ == gpu_ || gpu_->reaches(*other.gpu_)) {
+    copy_here_to(other, target, source, bytes);
+  } else {
+    stage_to(other, target, source, bytes, false);
+  }
+}
+
 /// Through pinned memory, piece by piece, where the GPUs do not see each other.
-void GpuQueue::stage_to(GpuQueue& other, void* target, const void* source, std::size_t bytes) {
+void GpuQueue::stage_to(GpuQueue& other, void* target, const void* source, std::size_t bytes,
+                        bool ordered) {
   copy_out_after_work();
-  {
+  if (ordered) {
     const Current current(*other.gpu_);
     other.fence(other.compute_, other.copy_in_);
   }
@@ -290,9 +306,11 @@ void GpuQueue::stage_to(GpuQueue& other, void* target, const void* source, std::
     // Work behind the copy, here and there, sees it done.
     fence(copy_out_, compute_);
     fenced_ = false;
-    const Current current(*other.gpu_);
-    other.fence(other.copy_in_, other.compute_);
-    other.fenced_ = false;
+    if (ordered) {
+      const Current current(*other.gpu_);
+      other.fence(other.copy_in_, other.compute_);
+      other.fenced_ = false;
+    }
   } catch (...) {
     settle(copy_out_);
     other.settle(other.copy_in_);

@@ -50,6 +50,7 @@ class GpuQueue final : public Queue {
   void call(const PreparedCall& call, void* const* operands, void* workspace) override;
   void copy(void* target, const void* source, std::size_t bytes) override;
   void copy_to(Queue& other, void* target, const void* source, std::size_t bytes) override;
+  void send(Queue& other, void* target, const void* source, std::size_t bytes) override;
   void copy_to_host(void* target, const void* source, std::size_t bytes) override;
   void zero(void* target, std::size_t bytes) override;
   std::unique_ptr<Event> record() override;
@@ -92,7 +93,8 @@ class GpuQueue final : public Queue {
   void finish_copies(std::uint64_t last);
   void copy_large(const HostCopy& copy);
   void forget_copies() noexcept;
-  void stage_to(GpuQueue& other, void* target, const void* source, std::size_t bytes);
+  void copy_here_to(GpuQueue& other, void* target, const void* source, std::size_t bytes);
+  void stage_to(GpuQueue& other, void* target, const void* source, std::size_t bytes, bool ordered);
   void stage_piece(GpuQueue& other, DevicePointer target, DevicePointer source,
                    const PinnedBlock& block, std::size_t bytes);
   EventHandle take_event();

@@ -96,3 +96,22 @@ TEST_CASE("new values of shared variables go to a GPU while it works on old ones
   CHECK(both.pieces == step.pieces + 1);
   CHECK(both.longest_chain == step.longest_chain);
 }
+
+TEST_CASE("values go from GPU to GPU beside the work of both", "[overlap]") {
+  const Array value = floats({40, 700}, DType::float32, 5, false);
+  Shared a = shared(value, {.target = "dev0"}), b = shared(value, {.target = "dev1"});
+  const auto pair_of = [&](bool sends) {
+    const Variable half = chain(a);
+    Variable other = chain(b);
+    if (sends) other = other + half.transfer("dev1");
+    return function({}, {}, {.updates = {{a, chain(half)}, {b, other}}});
+  };
+  const Function alone = pair_of(false), sending = pair_of(true);
+  const Work without = work_of([&] { alone(); });
+  const Work with = work_of([&] { sending(); });
+  CHECK(with.pieces > without.pieces);
+  // The first half of the work, the copy and what becomes of it take no longer than all of it.
+  CHECK(with.longest_chain == without.longest_chain);
+  CHECK(sending.statistics().messages == 1);
+  CHECK(sending.statistics().bytes_copied == 40 * 700 * 4);
+}

@@ -125,7 +125,9 @@ class CROTON_API Arg {
 struct FunctionStatistics {
   int launches = 0;  ///< of kernels
   int library_calls = 0;
-  int copies = 0;               ///< between contexts, that move bytes
+  int copies = 0;    ///< between contexts, that move bytes
+  int messages = 0;  ///< in which they travel
+  std::int64_t bytes_copied = 0;
   std::int64_t bytes_read = 0;  ///< by launches and library calls
   std::int64_t bytes_written = 0;
   std::int64_t bytes_in = 0;   ///< of inputs, shared values and constants
