@@ -197,6 +197,29 @@ TEST_CASE("a copy between GPUs that fails leaves nothing under way", "[staged]")
   CHECK(std::count(c.begin(), c.end(), 3.0f) == 3 << 20);
 }
 
+TEST_CASE("a value that fails on its way between two GPUs leaves all as it was", "[sent]") {
+  Shared a = shared(Array::ones({1000}), {.target = "dev0"});
+  Shared b = shared(Array::ones({1000}), {.target = "dev1"});
+  const Function f =
+      function({}, {}, {.updates = {{a, a + 1.0f}, {b, b + (a * 2.0f).transfer("dev1")}}});
+  int failed = 0;
+  float first = 1, second = 1;
+  for (int i = 0; i < 8; ++i) {
+    try {
+      f();
+      croton::sync();
+      second += 2 * first;
+      first += 1;
+    } catch (const DeviceError&) {
+      ++failed;
+    }
+  }
+  CHECK(failed == 1);
+  CHECK(f.statistics().messages == 1);
+  CHECK(a.get_value().to_vector<float>() == std::vector<float>(1000, first));
+  CHECK(b.get_value().to_vector<float>() == std::vector<float>(1000, second));
+}
+
 TEST_CASE("a child of a fork may use the CPU and not the GPU", "[fork]") {
   Shared a = shared(Array::ones({100}), {.name = "a", .target = "dev0"});
   Function f = function({}, sum(a));
