@@ -208,6 +208,19 @@ TEST_CASE("a parameter without gradient so far stays where it is") {
   CHECK(array_equal(w.get_value(), Array{0.75, 1.5}));
 }
 
+TEST_CASE("a step of adam reads and writes each array once") {
+  const Array start = Array::ones({256, 256});
+  const Shared w = shared(start, {.name = "w"}), g = shared(start, {.name = "g"});
+  const Function train =
+      function({}, OutputList{}, {.updates = adamw(std::vector<Variable>{g}, {w})});
+  train();
+  // Of the scalars, and of the parameter with its gradient and states.
+  CHECK(train.statistics().launches <= 3);
+  const auto arrays = static_cast<std::int64_t>(start.nbytes());
+  CHECK(train.statistics().bytes_read < 4 * arrays + 1000);
+  CHECK(train.statistics().bytes_written < 3 * arrays + 1000);
+}
+
 TEST_CASE("a resizable parameter has states of its size") {
   const Shared w = shared(Array{1.0, 2.0}, {.name = "w", .resizable = true});
   const Optimizer rule = momentum(sum(w * w), {w}, {.learning_rate = 0.25});
