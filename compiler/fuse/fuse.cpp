@@ -48,9 +48,13 @@ FusionGraph::FusionGraph(const Graph& graph, const Shapes& shapes) : shapes(shap
   users.resize(order.size());
   is_output.resize(order.size());
   group_of.assign(order.size(), -1);
+  awaits.assign(order.size(), 0);
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (const Variable& input : order[i]->inputs) {
-      users[number.at(input.node())].push_back(static_cast<int>(i));
+      const int maker = number.at(input.node());
+      users[maker].push_back(static_cast<int>(i));
+      const bool transfer = order[maker]->op->form == OpForm::move;
+      awaits[i] = std::max(awaits[i], transfer ? maker + 1 : awaits[maker]);
     }
   }
   for (const Variable& output : graph.outputs) is_output[number.at(output.node())] = true;

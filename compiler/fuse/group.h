@@ -36,6 +36,7 @@ struct Group {
   std::vector<Variable> outputs;          ///< values that others need
   std::unordered_set<const Node*> reads;  ///< what makes the operands of members, but members
   const std::string* context = nullptr;
+  int awaits = 0;  ///< the latest transfer between contexts that it waits for, as in FusionGraph
 
   /// Whether there is room for one more member.
   bool takes(const Node* node) const;

@@ -72,6 +72,7 @@ void Grower::start(int id, int root) {
   const Node* node = fusion_.order[root];
   Group& g = group();
   g.context = node->context;
+  g.awaits = fusion_.awaits[root];
   const std::vector<Dim>& shape =
       node->op->fold ? fusion_.shapes.of(node->inputs[0]).shape : fusion_.shapes.of(node)[0].shape;
   g.domain = shape;
@@ -179,6 +180,14 @@ bool Grower::covers_domain(const std::vector<int>& axes) const {
   return true;
 }
 
+/// Whether a member's users outside could go on before what the group waits for has come.
+bool Grower::holds_up_others(int node) const {
+  const std::vector<int>& users = fusion_.users[node];
+  return std::any_of(users.begin(), users.end(), [&](int user) {
+    return fusion_.group_of[user] != id_ && fusion_.awaits[user] < group().awaits;
+  });
+}
+
 bool Grower::can_be_output(const Node* node, const std::vector<int>& axes) const {
   if (reduces(node, fusion_.shapes) || covers_domain(axes)) return true;
   if (!has_reduced(group())) return false;
@@ -236,6 +245,9 @@ bool Grower::try_join(int number) {
   }
   if (wanted && !can_be_output(node, axes)) {
     return refuse(node, "others need it too, and it does not span the domain");
+  }
+  if (outside && holds_up_others(number)) {
+    return refuse(node, "others need it before what this kernel reads comes from another context");
   }
   if (outside && !order_.bring_together(number, id_)) {
     return refuse(node, "others need it to compute what this kernel reads");
@@ -446,6 +458,7 @@ bool Grower::join_sibling(int root) {
     if (feeds || reads) continue;
     std::vector<int> axes;
     if (g.domain.empty() || g.context != node->context || !g.takes(node) ||
+        g.awaits != fusion_.awaits[root] ||
         (g.kind != GroupKind::map && g.kind != GroupKind::row && g.kind != GroupKind::reduce) ||
         !sibling_axes(node, g, axes) || !order_.bring_together(root, other)) {
       continue;

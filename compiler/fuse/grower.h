@@ -18,6 +18,8 @@ struct FusionGraph {
   std::vector<std::vector<int>> users;
   std::vector<bool> is_output;
   std::vector<int> group_of;  ///< -1: none yet
+  /// The latest transfer between contexts that a node waits for, as 1 + its number; 0: none.
+  std::vector<int> awaits;
   Explain explain;
 };
 
@@ -27,8 +29,9 @@ bool is_fusible(const Node* node);
 class GroupOrder;
 
 /// Grows one group from its root towards older nodes. A producer joins when the kernel's loops can
-/// compute it where its user needs it, when nobody outside needs what the group cannot also write,
-/// and when no path leads from the group through others back into it.
+/// compute it where its user needs it, when nobody outside needs what the group cannot also write
+/// or would have to wait for more values of other contexts, and when no path leads from the group
+/// through others back into it.
 class Grower {
  public:
   Grower(FusionGraph& fusion, std::vector<Group>& groups, GroupOrder& order, bool fuse)
@@ -48,6 +51,7 @@ class Grower {
   bool refuse(const Node* producer, const char* reason) const;
   bool join_fold(const Node* fold, const std::vector<int>& axes);
   bool covers_domain(const std::vector<int>& axes) const;
+  bool holds_up_others(int node) const;
   bool can_be_output(const Node* node, const std::vector<int>& axes) const;
   bool feeds_fold(const Node* node) const;
   bool follows_fold(const Node* node, const std::vector<int>& axes) const;
