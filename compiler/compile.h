@@ -37,6 +37,10 @@ struct CompileContext {
   std::function<void(const std::string& pass, const std::string& text)> dump;
   /// In mode DEBUG: takes what passes and rules did; see compiler/rewrite/trace.h.
   std::shared_ptr<RewriteTrace> trace = {};
+  /// Takes the lines of the flag `log_placement`.
+  std::function<void(const std::string& line)> log = {};
+  /// Whether the device of a context has a library op; left out: every one has all.
+  std::function<bool(const std::string& op, const std::string& context)> has_library_op = {};
 };
 
 /// The graph after all passes, as it is cut into kernels.

@@ -85,6 +85,7 @@ Graph unshare(const Graph& graph, const CompileContext&) {
 namespace {
 
 constexpr Pass kPipeline[] = {
+    {"locate", "work on several contexts is placed, so that rules leave it there", locate, true},
     {"merge", "nodes that compute the same become one", merge, false},
     {"canonicalize", "one form for each of many ways to write the same", canonicalize, false, true,
      Precision::stabilising},

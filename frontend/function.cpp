@@ -14,6 +14,7 @@
 #include "frontend/function_graph.h"
 #include "frontend/function_impl.h"
 #include "runtime/array_access.h"
+#include "runtime/context.h"
 #include "runtime/runtime.h"
 
 namespace croton {
@@ -224,6 +225,10 @@ Function function(const std::vector<Variable>& inputs, const OutputList& outputs
                          [](const std::string& pass, const std::string& text) {
                            std::cerr << "after " << pass << ":\n" << text << '\n';
                          }};
+  context.log = [](const std::string& line) { std::cerr << "croton: " + line + '\n'; };
+  context.has_library_op = [&](const std::string& op, const std::string& name) {
+    return runtime->context(name).device().library(op) != nullptr;
+  };
   auto impl = std::make_shared<Function::Impl>();
   impl->name = maker.graph.name;
   impl->config = config;

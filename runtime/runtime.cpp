@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "config/device_guess.h"
+#include "config/device_spec.h"
 #include "config/nearest_name.h"
 #include "croton/error.h"
 #include "runtime/context.h"
@@ -32,6 +33,12 @@ std::string on_cpu(const ContextMap& map) {
   std::string text = to_string(changed);
   for (std::size_t p; (p = text.find("cpu0")) != std::string::npos;) text.erase(p + 3, 1);
   return text;
+}
+
+/// The flag that puts the CPU in the place of a GPU.
+std::string_view reason(const Config& config) {
+  return config.on_missing_device() == OnMissingDevice::cpu ? "on_missing_device=cpu"
+                                                            : "soft_placement=on";
 }
 
 }  // namespace
@@ -65,7 +72,14 @@ std::string Runtime::canonical_name(std::string_view name) const {
   for (const ContextBinding& binding : config_.contexts()) {
     if (binding.name == name) return binding.name;
   }
+  if (is_device_spec(name)) return context_of_spec(parse_device_spec(name), config_.contexts());
   if (const auto device = find_device_name(name)) return context_name(*device);
+  if (config_.soft_placement()) {
+    tell_once(fmt::format(
+        "what asks for context '{}' goes to the CPU instead (soft_placement=on): no flag binds it",
+        name));
+    return "cpu";
+  }
   const std::vector<std::string> bound = bound_names();
   ContextMap wider = config_.contexts();
   wider.push_back({std::string(name), kCpu});
@@ -79,6 +93,17 @@ std::string Runtime::canonical_name(std::string_view name) const {
                   bound.empty() ? std::string("the flag contexts binds no name")
                                 : fmt::format("bound are {}", fmt::join(bound, ", ")),
                   to_string(wider)));
+}
+
+bool Runtime::falls_back() const {
+  return config_.on_missing_device() == OnMissingDevice::cpu || config_.soft_placement();
+}
+
+void Runtime::tell_once(const std::string& line) const {
+  const std::lock_guard hold(mutex_);
+  if (std::ranges::find(told_, line) != told_.end()) return;
+  told_.push_back(line);
+  log_warning(line);
 }
 
 std::vector<std::string> Runtime::bound_names() const {
@@ -166,13 +191,12 @@ void Runtime::open_all() {
     } catch (const DeviceError& e) {
       const std::string entry =
           w.bound ? w.name + "->" + to_string(w.device) : "device=" + to_string(w.device);
-      if (config_.on_missing_device() != OnMissingDevice::cpu ||
-          w.device.kind != DeviceKind::cuda) {
+      if (!falls_back() || w.device.kind != DeviceKind::cuda) {
         errors += fmt::format("\n  {}: {}", entry, e.what());
         continue;
       }
       log_warning(
-          fmt::format("{} runs on the CPU instead (on_missing_device=cpu): {}", entry, e.what()));
+          fmt::format("{} runs on the CPU instead ({}): {}", entry, reason(config_), e.what()));
       device = open_device(kCpu);
     }
     const bool host = w.name == "cpu";
@@ -232,7 +256,7 @@ Context& Runtime::context(std::string_view name) {
   try {
     opened = open_device(device);
   } catch (const DeviceError& e) {
-    if (config_.on_missing_device() != OnMissingDevice::cpu || device.kind != DeviceKind::cuda) {
+    if (!falls_back() || device.kind != DeviceKind::cuda) {
       throw DeviceError(
           fmt::format("[contexts] the device \"{}\" cannot be used: {}\n  devices that "
                       "exist: {}; on_missing_device=cpu puts the CPU in the place of "
@@ -240,7 +264,7 @@ Context& Runtime::context(std::string_view name) {
                       name, e.what(), list_devices()));
     }
     log_warning(
-        fmt::format("{} runs on the CPU instead (on_missing_device=cpu): {}", canonical, e.what()));
+        fmt::format("{} runs on the CPU instead ({}): {}", canonical, reason(config_), e.what()));
     opened = open_device(kCpu);
   }
   bound_.push_back({canonical, std::make_unique<Context>(canonical, std::move(opened),

@@ -53,8 +53,9 @@ class Runtime final : private ForkAware {
   /// valid as long as this Runtime.
   Context& context(std::string_view name);
 
-  /// The canonical name of a context without opening anything: "cpu0" is "cpu", "cuda" is "cuda0".
-  /// ConfigError when no such name is bound.
+  /// The canonical name of a context without opening anything: "cpu0" is "cpu", "cuda" is "cuda0",
+  /// "/gpu:0" is the first context bound to cuda0, else that. ConfigError when no such name is
+  /// bound; with the flag soft_placement it is "cpu" then, and one line of the log says so.
   std::string canonical_name(std::string_view name) const;
 
   /// The context for everything that names none: the flag `device`.
@@ -83,6 +84,9 @@ class Runtime final : private ForkAware {
   std::optional<DeviceName> first_gpu() const;
   std::string failure_text(const std::string& errors) const;
   std::string list_devices() const;
+  /// Whether the CPU takes the place of GPUs that cannot be used.
+  bool falls_back() const;
+  void tell_once(const std::string& line) const;
   void before_fork() noexcept override;
   void after_fork(bool child) noexcept override;
 
@@ -90,6 +94,7 @@ class Runtime final : private ForkAware {
   std::vector<DeviceBackend> backends_;
   std::unique_ptr<KernelCache> kernel_cache_;
   mutable std::mutex mutex_;
+  mutable std::vector<std::string> told_;
   bool opened_ = false;
   std::vector<Bound> bound_;
   std::string default_context_;

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <unordered_set>
 
 #include "compiler/graph/op.h"
 #include "croton/error.h"
+#include "croton/tensor.h"
 #include "ops/build.h"
 
 namespace croton {
@@ -33,6 +35,34 @@ Variable keep_ones(const Variable& gradient, const Variable& variable, const Loc
   }
   if (!lost) return gradient;
   return apply("specify_shape", {gradient}, {{"sizes", std::move(sizes)}}, loc);
+}
+
+/// Puts the nodes below `value` made since then on a context: a named one, or one that placement
+/// may know better. A ContextScope around the call of grad says nothing about them; what a rule
+/// itself put elsewhere stays there.
+void put(const Variable& value, std::uint64_t since, const std::string* context,
+         const std::string* beside) {
+  const std::string* scope = build_settings().context;
+  const bool named = context != nullptr && !context->empty();
+  if (scope == nullptr && !named && beside == nullptr) return;
+  std::vector<const Node*> todo{value.node()};
+  std::unordered_set<const Node*> seen;
+  while (!todo.empty()) {
+    Node* node = const_cast<Node*>(todo.back());
+    todo.pop_back();
+    if (node->id < since || !seen.insert(node).second) continue;
+    for (const Variable& input : node->inputs) todo.push_back(input.node());
+    if (node->op->form == OpForm::leaf || node->op->form == OpForm::move) continue;
+    if (!node->context->empty() && node->context != scope) continue;
+    node->context = named ? context : intern("");
+    node->beside = named ? nullptr : beside;
+  }
+}
+
+/// Where a gradient is, null when it is left open.
+const std::string* place_of_gradient(const Variable& gradient) {
+  const Node& node = *gradient.node();
+  return node.context->empty() ? node.beside : node.context;
 }
 
 }  // namespace
@@ -67,6 +97,7 @@ void ReverseMode::run(std::span<const Variable> wrt) {
   std::unordered_set<const Node*> targets;
   for (const Variable& v : wrt) targets.insert(v.node());
   const std::vector<const Node*> order = topological_order(ends_);
+  locations_.emplace(order);
   // Only what is made of one of the variables needs a gradient.
   for (const Node* node : order) {
     bool any = targets.contains(node);
@@ -91,8 +122,45 @@ const std::string* ReverseMode::undefined(const Variable& v) const {
 
 void ReverseMode::add(const Variable& v, const Variable& gradient) {
   if (fixed_.contains(v)) return;
-  const auto [it, first] = gradients_.emplace(v, gradient);
-  if (!first) it->second = apply("add", {it->second, gradient}, {}, v.node()->loc);
+  const Loc& loc = v.node()->loc;
+  if (!locations_ || !locations_->several()) {
+    const auto [it, first] = gradients_.emplace(v, gradient);
+    if (!first) it->second = sum(it->second, gradient, nullptr, loc);
+    return;
+  }
+  // Summed where they are, so that one of each context crosses to the value's.
+  Pieces& pieces = pieces_[v];
+  const std::string* where = place_of_gradient(gradient);
+  for (auto& [place, piece] : pieces) {
+    if (place != where) continue;
+    piece = sum(piece, gradient, where, loc);
+    return;
+  }
+  pieces.emplace_back(where, gradient);
+}
+
+Variable ReverseMode::sum(const Variable& a, const Variable& b, const std::string* where,
+                          const Loc& loc) {
+  const std::uint64_t since = next_node_id();
+  const Variable value = apply("add", {a, b}, {}, loc);
+  put(value, since, nullptr, where);
+  return value;
+}
+
+/// The gradients that flow into a value become one, on the context of the value.
+void ReverseMode::join(const Variable& v) {
+  const auto it = pieces_.find(v);
+  if (it == pieces_.end()) return;
+  const Loc loc = place_of(*v.node());
+  const std::string* home = locations_->of(*v.node());
+  Variable total = of(v);
+  for (const auto& [where, piece] : it->second) {
+    const bool away = home != nullptr && where != nullptr && where != home;
+    const Variable there = away ? transfer(Operand(piece, loc), *home) : piece;
+    total = total.defined() ? sum(total, there, home, loc) : there;
+  }
+  gradients_.insert_or_assign(v, total);
+  pieces_.erase(it);
 }
 
 void ReverseMode::mark_undefined(const Variable& v, const std::string& why) {
@@ -100,6 +168,9 @@ void ReverseMode::mark_undefined(const Variable& v, const std::string& why) {
 }
 
 void ReverseMode::backward(const Node& node) {
+  if (!pieces_.empty()) {
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) join(node.out(static_cast<int>(k)));
+  }
   const bool undefined_here = node.op->grad == nullptr && node.attrs().has("why");
   if (node.op->grad == nullptr && !undefined_here) return;
   std::vector<Variable> gradients;
@@ -139,7 +210,9 @@ void ReverseMode::follow_rule(const Node& node, const std::vector<Variable>& gra
       throw InternalError(fmt::format("the gradient of '{}' for operand {} has {} axes, not {}",
                                       node.op->name, k + 1, result.ndim(), input.ndim()));
     }
-    add(input, keep_ones(result, input, loc));
+    const Variable gradient = keep_ones(result, input, loc);
+    put(gradient, since, node.context, locations_ ? locations_->of(node) : nullptr);
+    add(input, gradient);
   }
 }
 

@@ -1,11 +1,14 @@
 // The walk back through a graph, on which all derivatives are built.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/graph/graph.h"
+#include "compiler/graph/location.h"
 
 namespace croton {
 
@@ -13,7 +16,8 @@ namespace croton {
 std::string variable_title(const Variable& v, const Loc& loc);
 
 /// Gradients by reverse mode: begin at some values, run, read. Each node's gradient comes from the
-/// rule of its op, and has the place of the node.
+/// rule of its op, and has the place of the node: its line, and its context, whatever ContextScope
+/// is in force.
 class ReverseMode {
  public:
   /// No gradient flows through `constants`.
@@ -47,6 +51,11 @@ class ReverseMode {
   void mark_undefined(const Variable& v, const std::string& why);
 
  private:
+  /// Gradients that flow into one value, summed on each context, null: those left open.
+  using Pieces = std::vector<std::pair<const std::string*, Variable>>;
+
+  void join(const Variable& v);
+  Variable sum(const Variable& a, const Variable& b, const std::string* where, const Loc& loc);
   void backward(const Node& node);
   void follow_rule(const Node& node, const std::vector<Variable>& gradients,
                    std::span<const bool> needed);
@@ -58,6 +67,8 @@ class ReverseMode {
   std::unordered_set<const Node*> depends_;  ///< nodes made of one of the targets
   std::unordered_set<const Node*> reached_;
   VariableMap<Variable> gradients_;
+  std::optional<Locations> locations_;
+  VariableMap<Pieces> pieces_;  ///< where the graph is on several contexts
   VariableMap<std::string> undefined_;
 };
 

@@ -185,6 +185,7 @@ Variable with_inputs(const Node& old, std::vector<Variable> inputs) {
   node->inputs = std::move(inputs);
   node->attributes = old.attributes;
   node->context = old.context;
+  node->beside = old.beside;
   node->name = old.name;
   node->value = old.value;
   node->shared = old.shared;

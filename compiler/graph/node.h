@@ -37,6 +37,9 @@ class Node {
   std::vector<Type> outputs;
   std::shared_ptr<const Attrs> attributes;  ///< never null
   const std::string* context = nullptr;     ///< interned; never null; empty: left to placement
+  /// Interned, or null: where placement puts a node that it is left to, before it looks at inputs.
+  /// Nodes of gradients lie beside those of the forward pass.
+  const std::string* beside = nullptr;
   const std::string* name = nullptr;        ///< interned; never null
   Loc loc;                                  ///< the user's line
 

@@ -154,6 +154,11 @@ int PlanBuilder::copied_slot(const Variable& v, int slot, int context, std::stri
   step.kind = Step::Kind::copy;
   step.context = plan_.slots[slot].context;
   step.label = std::move(label);
+  if (context_.log && context_.config.log_placement()) {
+    context_.log(fmt::format("placement: copy for the {} of {} from {} to {}", step.label,
+                             v.node()->outputs[v.output()].to_text(), plan_.contexts[step.context],
+                             plan_.contexts[context]));
+  }
   const int copy = add_slot(SlotKind::result, 0, shapes_->of(v), context);
   step.slots = {copy, slot};
   add_step(std::move(step));
@@ -454,6 +459,7 @@ std::vector<FunctionPart> make_parts(const FunctionGraph& written, const Functio
   }
   CompileContext untraced = context;
   untraced.trace = {};
+  untraced.log = {};
   parts = split_parts(written, untraced);
   for (FunctionPart& part : parts) {
     part.optimized = optimize(part.written, untraced);

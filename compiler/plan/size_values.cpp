@@ -124,7 +124,7 @@ Dim Shapes::element_of_source(const Variable& v, std::int64_t k) {
   if (op == "shape_of") return of(node.inputs[0]).shape[static_cast<std::size_t>(k)];
   if (node.inputs.empty() || node.inputs[0].ndim() > 1) return {};
   if (op == "dimshuffle" || op == "reshape" || op == "specify_shape" || op == "broadcast" ||
-      op == "checked_number") {
+      op == "checked_number" || op == "transfer") {
     return element(node.inputs[0], length(node.inputs[0]) == 1 ? 0 : k);
   }
   if (op == "concatenate") {

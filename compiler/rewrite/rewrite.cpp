@@ -283,6 +283,7 @@ std::vector<const Node*> stand_for(const Variable& value, std::uint64_t since, c
     // Leaves are everywhere, and a transfer says itself where it goes.
     if (fresh->op->form != OpForm::leaf && fresh->op->form != OpForm::move) {
       fresh->context = node.context;
+      fresh->beside = node.beside;
     }
     for (const Variable& input : next->inputs) todo.push_back(input.node());
   }

@@ -7,14 +7,27 @@
 
 #include "croton/config.h"
 #include "croton/export.h"
+#include "croton/variable.h"
 
 namespace croton {
 
 /// While it lives, ops and shared variables made on this thread live on the context `name`, unless
-/// they are given another one. Scopes nest. ConfigError for a name that is not bound.
+/// they are given another one. Scopes nest; the innermost one counts.
+///
+/// `name` is a context of the flag `contexts`, a device (`cpu`, `cuda1`), or a device as TensorFlow
+/// writes it: `/gpu:0`, `/cpu:0`, `/device:GPU:0`. That is the first context bound to the device,
+/// else the device itself; `/cpu:0` is the host. Such a text overrides the scope around it field by
+/// field: `/gpu` inside of `/gpu:1` is `/gpu:1`; another kind of device drops the index, and one
+/// that nothing gives is 0. `/job:localhost/replica:0/task:0` is this process. "" and none drop the
+/// scopes around.
+///
+/// ConfigError for a name that is not bound, a text with unknown, repeated or contradicting fields,
+/// and jobs and tasks of other processes. With the flag soft_placement, a name that is not bound
+/// is the CPU.
 class CROTON_API ContextScope {
  public:
   [[nodiscard]] explicit ContextScope(std::string_view name);
+  [[nodiscard]] explicit ContextScope(None);
   ~ContextScope();
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
