@@ -27,8 +27,8 @@ bool wants_dump(const CompileContext& context, std::string_view place);
 
 /// Ops that lower themselves to smaller ones are replaced by them.
 Graph expand(const Graph& graph, const CompileContext& context);
-/// Where a graph is on several contexts, it is placed before rules look at it, so that none takes work
-/// from one context to another.
+/// Where a graph is on several contexts, it is placed before rules look at it, so that none takes
+/// work from one context to another.
 Graph locate(const Graph& graph, const CompileContext& context);
 /// Each node gets a context, and transfers go where values cross between contexts.
 Graph place(const Graph& graph, const CompileContext& context);

@@ -40,8 +40,8 @@ class Node {
   /// Interned, or null: where placement puts a node that it is left to, before it looks at inputs.
   /// Nodes of gradients lie beside those of the forward pass.
   const std::string* beside = nullptr;
-  const std::string* name = nullptr;        ///< interned; never null
-  Loc loc;                                  ///< the user's line
+  const std::string* name = nullptr;  ///< interned; never null
+  Loc loc;                            ///< the user's line
 
   // Only for the ops "constant", "shared" and those that hold a graph.
   Array value;
