@@ -3,6 +3,7 @@
 
 #include "croton/array.h"
 #include "croton/cache.h"
+#include "croton/collectives.h"
 #include "croton/config.h"
 #include "croton/context.h"
 #include "croton/cumulative.h"
