@@ -76,34 +76,35 @@ bool convert_exactly(const Array& value, DType dtype, Array& result) {
 
 }  // namespace
 
-Array Function::Impl::argument(const Arg& arg, std::size_t position) const {
-  const PlanInput& input = program->plan(0).inputs[position];
+Array Function::Impl::argument(const Arg& arg, const Variable& input, std::size_t position,
+                               const std::string& function) {
   const auto fail = [&](const std::string& what) {
-    throw CallError(fmt::format("[{}] argument {}{}: {}", name, position,
-                                input.name.empty() ? "" : " (\"" + input.name + "\")", what));
+    throw CallError(fmt::format("[{}] argument {}{}: {}", function, position,
+                                input.name().empty() ? "" : " (\"" + input.name() + "\")", what));
   };
+  if (arg.kind_ == Arg::Kind::array) return arg.array_;
   if (arg.kind_ == Arg::Kind::list) {
-    if (arg.array_.dtype() == input.dtype) return arg.array_;
+    if (arg.array_.dtype() == input.dtype()) return arg.array_;
     Array result;
-    if (convert_exactly(arg.array_, input.dtype, result)) return result;
-    fail(fmt::format("the numbers do not fit {} exactly", name_of(input.dtype)));
+    if (convert_exactly(arg.array_, input.dtype(), result)) return result;
+    fail(fmt::format("the numbers do not fit {} exactly", name_of(input.dtype())));
   }
   const LiteralValue& value = arg.literal_;
   bool exact = true;
   if (is_float(value.kind)) {
-    exact = is_float(input.dtype);
-  } else if (is_float(input.dtype)) {
+    exact = is_float(input.dtype());
+  } else if (is_float(input.dtype())) {
     exact = true;
-    const Array rounded = Array::full({}, value, input.dtype);
+    const Array rounded = Array::full({}, value, input.dtype());
     exact = rounded.astype(DType::float64).item<double>() == value.real;
-  } else if (is_bool(input.dtype)) {
+  } else if (is_bool(input.dtype())) {
     exact = is_bool(value.kind);
   }
   if (!exact) {
-    fail(fmt::format("the number {} does not fit {} exactly", value.real, name_of(input.dtype)));
+    fail(fmt::format("the number {} does not fit {} exactly", value.real, name_of(input.dtype())));
   }
   try {
-    return Array::full({}, value, input.dtype);
+    return Array::full({}, value, input.dtype());
   } catch (const UserError& error) {
     fail(error.what());
   }
@@ -151,7 +152,7 @@ Outputs Function::operator()(const Arg& a, const Arg& b, const Arg& c, const Arg
     if (args[i]->kind_ == Arg::Kind::array || i >= mine.inputs.size()) {
       arrays.lend(i, args[i]->array_);
     } else {
-      arrays.own(i, mine.argument(*args[i], i));
+      arrays.own(i, Impl::argument(*args[i], mine.inputs[i], i, mine.name));
     }
   }
   return mine.run(arrays.first(count), impl_);
@@ -166,8 +167,10 @@ const std::vector<Variable>& Function::inputs() const { return impl().inputs; }
 const std::vector<std::string>& Function::output_names() const { return impl().output_names; }
 const std::vector<std::string>& Function::output_contexts() const { return impl().output_contexts; }
 
-FunctionStatistics Function::statistics() const {
-  const PlanStatistics s = impl().program->statistics();
+FunctionStatistics Function::statistics() const { return impl().statistics(); }
+
+FunctionStatistics Function::Impl::statistics() const {
+  const PlanStatistics s = program->statistics();
   return {.launches = s.launches,
           .library_calls = s.library_calls,
           .copies = s.copies,
@@ -206,14 +209,10 @@ std::vector<std::string> contexts_of_outputs(const Plan& plan) {
 
 }  // namespace
 
-Function function(const std::vector<Variable>& inputs, const OutputList& outputs,
-                  const FunctionOptions& options, Loc loc) {
-  const Config config = options.config.value_or(current_config());
-  config.check_scopes(process_config(), {FlagScope::building, FlagScope::compile},
-                      "function(..., {.config = })");
-  FunctionMaker maker(inputs, outputs, options, config, loc);
-  const std::shared_ptr<Runtime> runtime = default_runtime();
-  maker.bind_transfers(*runtime);
+std::shared_ptr<Function::Impl> compile_function(FunctionGraph graph,
+                                                 std::vector<std::string> output_names,
+                                                 const Config& config,
+                                                 const std::shared_ptr<Runtime>& runtime) {
   CompileContext context{config, runtime->default_context(),
                          [&](const std::string& name) {
                            TargetInfo target = runtime->target(name);
@@ -230,17 +229,17 @@ Function function(const std::vector<Variable>& inputs, const OutputList& outputs
     return runtime->context(name).device().library(op) != nullptr;
   };
   auto impl = std::make_shared<Function::Impl>();
-  impl->name = maker.graph.name;
+  impl->name = graph.name;
   impl->config = config;
-  impl->inputs = inputs;
-  impl->output_names = maker.output_names;
-  impl->user_outputs = maker.graph.user_outputs;
-  impl->graph = maker.graph;
+  impl->inputs = graph.graph.inputs;
+  impl->output_names = std::move(output_names);
+  impl->user_outputs = graph.user_outputs;
+  impl->graph = std::move(graph);
   if (config.mode() == Mode::debug) {
     context.trace = std::make_shared<RewriteTrace>();
-    impl->debug = std::make_unique<DebugCheck>(context.trace, maker.graph);
+    impl->debug = std::make_unique<DebugCheck>(context.trace, impl->graph);
   }
-  impl->optimized = optimize(maker.graph, context);
+  impl->optimized = optimize(impl->graph, context);
   std::vector<Program::Part> parts;
   impl->parts = make_parts(impl->graph, impl->optimized, context);
   for (FunctionPart& part : impl->parts) {
@@ -248,8 +247,20 @@ Function function(const std::vector<Variable>& inputs, const OutputList& outputs
   }
   impl->program = std::make_unique<Program>(runtime, std::move(parts), config);
   impl->output_contexts = contexts_of_outputs(impl->program->plan(impl->parts.size() - 1));
+  return impl;
+}
+
+Function function(const std::vector<Variable>& inputs, const OutputList& outputs,
+                  const FunctionOptions& options, Loc loc) {
+  const Config config = options.config.value_or(current_config());
+  config.check_scopes(process_config(), {FlagScope::building, FlagScope::compile},
+                      "function(..., {.config = })");
+  FunctionMaker maker(inputs, outputs, options, config, loc);
+  const std::shared_ptr<Runtime> runtime = default_runtime();
+  maker.bind_transfers(*runtime);
   Function result;
-  result.impl_ = std::move(impl);
+  result.impl_ =
+      compile_function(std::move(maker.graph), std::move(maker.output_names), config, runtime);
   return result;
 }
 

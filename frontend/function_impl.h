@@ -27,12 +27,22 @@ struct Function::Impl {
   std::unique_ptr<Program> program;
   std::unique_ptr<DebugCheck> debug;  ///< in mode DEBUG
 
-  Array argument(const Arg& arg, std::size_t position) const;
+  /// The argument as an array: numbers and lists take the dtype of the input, CallError in the
+  /// function's name where they do not fit.
+  static Array argument(const Arg& arg, const Variable& input, std::size_t position,
+                        const std::string& function);
   Outputs run(std::span<const Array> arguments, const std::shared_ptr<const Impl>& self) const;
+  FunctionStatistics statistics() const;
 
  private:
   Outputs make_outputs(const std::shared_ptr<const Impl>& self) const;
   std::span<Array> results(Outputs& outputs) const;
 };
+
+/// Compiles a graph that has been checked.
+std::shared_ptr<Function::Impl> compile_function(FunctionGraph graph,
+                                                 std::vector<std::string> output_names,
+                                                 const Config& config,
+                                                 const std::shared_ptr<Runtime>& runtime);
 
 }  // namespace croton

@@ -112,6 +112,7 @@ class CROTON_API Arg {
   template <Literal T>
   Arg(T value) : literal_(value), kind_(Kind::literal) {}
   Arg(std::initializer_list<Nested> list) : array_(list), kind_(Kind::list) {}
+  bool empty() const { return kind_ == Kind::none; }
 
  private:
   friend class Function;
