@@ -20,6 +20,7 @@ struct Options {
   unsigned first = 0;
   unsigned graphs = 2000;
   bool all_modes = false;
+  std::string mode;
 };
 
 /// Fewer graphs than that need not have every op.
@@ -97,6 +98,12 @@ void try_seed(unsigned seed, const Options& options, Counts& counts) {
     for (const Setting& mode : list) try_mode(seed, sample, mode, counts);
     return;
   }
+  if (!options.mode.empty()) {
+    for (const Setting& mode : list) {
+      if (mode.name == options.mode) try_mode(seed, sample, mode, counts);
+    }
+    return;
+  }
   try_mode(seed, sample, list[0], counts);
   try_mode(seed, sample, list[1 + seed % (list.size() - 1)], counts);
 }
@@ -109,6 +116,7 @@ int main(int argc, char** argv) {
   app.add_option("--first", options.first, "The first seed");
   app.add_option("--graphs", options.graphs, "How many seeds");
   app.add_flag("--all-modes", options.all_modes, "Each graph in every mode, not in two");
+  app.add_option("--mode", options.mode, "Each graph in the mode of that name alone");
   CLI11_PARSE(app, argc, argv);
   Counts counts;
   for (unsigned seed = options.first; seed < options.first + options.graphs; ++seed) {

@@ -75,6 +75,29 @@ VariableMap<Array> evaluate_all(const Sample& sample, double noise, unsigned see
   return values;
 }
 
+/// The call in three pieces of the rows, of all arguments that have as many as the first with some.
+Outputs call_in_shards(const Sample& sample, const Config& config) {
+  std::int64_t rows = 0;
+  std::vector<ParallelInput> inputs;
+  for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+    const Shape& shape = sample.arguments[i].shape();
+    const bool may = !shape.empty() && shape[0] > 1;
+    if (may && rows == 0) rows = shape[0];
+    inputs.emplace_back(sample.inputs[i], may && shape[0] == rows);
+  }
+  std::vector<ParallelOutput> outputs(sample.outputs.begin(), sample.outputs.end());
+  const DataParallel f =
+      data_parallel(inputs, outputs, {.on_unused = OnUnused::ignore, .config = config});
+  return f.call(sample.arguments, {.num_slices = 3});
+}
+
+Outputs call(const Sample& sample, const Setting& mode, const Config& config) {
+  if (mode.in_shards) return call_in_shards(sample, config);
+  const Function f =
+      function(sample.inputs, sample.outputs, {.on_unused = OnUnused::ignore, .config = config});
+  return f.call(sample.arguments);
+}
+
 }  // namespace
 
 std::span<const Setting> modes() {
@@ -89,6 +112,7 @@ std::span<const Setting> modes() {
       {"rules of specialize alone", {{"optimizer_excluding", "canonicalize:stabilize"}}},
       {"no fusion", {{"fuse", "off"}}},
       {"bounds checked", {{"check_bounds", "on"}}},
+      {"in shards", {}, true},
   };
   return list;
 }
@@ -105,9 +129,7 @@ Failure failure(const Sample& sample, const Setting& mode) {
   Config config = current_config();
   for (const auto& [flag, value] : mode.flags) config = config.with(flag, value);
   try {
-    const Function f =
-        function(sample.inputs, sample.outputs, {.on_unused = OnUnused::ignore, .config = config});
-    const Outputs got = f.call(sample.arguments);
+    const Outputs got = call(sample, mode, config);
     const double eps = coarsest(sample);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (close(got[i], wanted[i], eps)) continue;

@@ -21,6 +21,7 @@ struct Sample {
 struct Setting {
   const char* name;
   std::vector<std::pair<const char*, const char*>> flags;
+  bool in_shards = false;  ///< of the rows of arguments
 };
 std::span<const Setting> modes();
 

@@ -8,6 +8,7 @@
 #include "croton/context.h"
 #include "croton/cumulative.h"
 #include "croton/custom_gradient.h"
+#include "croton/data_parallel.h"
 #include "croton/dtype.h"
 #include "croton/error.h"
 #include "croton/function.h"
