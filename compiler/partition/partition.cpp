@@ -100,17 +100,13 @@ std::vector<Variable> FunctionCut::local(const Variable& v) {
   return values;
 }
 
-/// Rows one behind the other, where the value leaves the call.
+/// Rows one behind the other, on the first context: from there they leave in one piece.
 Variable FunctionCut::gathered(const std::vector<Variable>& parts, int axis, const Loc& loc) {
-  const std::string* where = function_.keep_on_device ? partitioner_.name(0) : intern("cpu");
   std::vector<Variable> there;
-  for (const Variable& v : parts) {
-    there.push_back(apply("transfer", {v}, {{"context", *where}}, loc));
-    const_cast<Node*>(there.back().node())->context = where;
-  }
-  const Variable all = apply("concatenate", there, {{"axis", std::int64_t{axis}}}, loc);
-  const_cast<Node*>(all.node())->context = where;
-  return all;
+  for (const Variable& v : parts) there.push_back(partitioner_.moved(v, 0, loc));
+  return partitioner_.on(0, [&] {
+    return apply("concatenate", there, {{"axis", std::int64_t{axis}}}, loc);
+  });
 }
 
 /// Weighted by rows, so that uneven shards count as one device would count them.

@@ -24,6 +24,7 @@ NO_GPU = 3
 ABSENT = 77  # what programs end with that lack a library which may be absent
 
 TWO_NAMES = "contexts=dev0->cuda0;dev1->cuda0;again->cuda0;host->cpu,device=cuda0"
+EIGHT_NAMES = ("contexts=" + ";".join(f"dev{i}->cuda0" for i in range(8)) + ",device=cuda0")
 # Enough of the op tests for a rehearsal on an emulated GPU.
 REHEARSED_OPS = "slices with bounds known in the call"
 SANITIZED = ["softmax, layer norm and cross-entropy", "gathers and scatters"]
@@ -170,12 +171,20 @@ def gpu_tests(check):
               {"CROTON_TEST_HOST_VALUES": str(kept)})
 
 
+def parallel_tests(check):
+    names = case_names(check, "test_parallel", "~[exhaustive]")
+    run_cases(check, "functions on many contexts", "test_parallel", names, 60, EIGHT_NAMES)
+
+
 def samples(check):
     data = check.options.data / "samples"
     check.run("samples", "two_contexts", [check.program("two_contexts")], 60, TWO_NAMES,
               wanted=[r"product 0 ran on dev0 \(cuda0\)", r"product 1 ran on dev1 \(cuda0\)"])
     check.run("samples", "logistic_regression", [check.program("logistic_regression"), data], 60,
               wanted=[r"113 held-out rows: (9[5-9]|100)\.\d+ % right"])
+    check.run("samples", "data_parallel_mlp", [check.program("data_parallel_mlp"), data], 60,
+              "contexts=dev0->cuda0;dev1->cuda0,device=cuda0", wanted=[r"the first step is that of one device\n",
+                                 r"359 held-out images: (9[5-9]|100)\.\d+ % right"])
     if not check.options.rehearse:
         check.run("samples", "mlp", [check.program("mlp"), data], 60,
                   wanted=[r"359 held-out images: (9[6-9]|100)\.\d+ % right"])
@@ -217,7 +226,8 @@ def peers(check):
 
 
 STEPS = {"libraries": libraries, "nccl": nccl, "samples": samples, "tests": gpu_tests,
-         "benchmark": benchmark, "ops": op_tests, "peers": peers, "sanitizer": sanitizer}
+         "parallel": parallel_tests, "benchmark": benchmark, "ops": op_tests, "peers": peers,
+         "sanitizer": sanitizer}
 
 
 def read_json(path):

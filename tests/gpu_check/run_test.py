@@ -71,8 +71,9 @@ class RunTest(unittest.TestCase):
         states, results = self.states()
         self.assertEqual(states, {"one rank": "absent", "two_contexts": "failed",
                                   "logistic_regression": "failed", "mlp": "failed",
+                                  "data_parallel_mlp": "failed",
                                   "croton devices": "failed"})
-        self.assertEqual((results["passed"], results["failed"]), (0, 5 - 1))
+        self.assertEqual((results["passed"], results["failed"]), (0, 6 - 1))
 
     def test_absent_alone_is_no_pass(self):
         self.program("gpu_check", "exit 77\n")

@@ -34,6 +34,7 @@ struct CROTON_API ParallelOutput {
   template <Symbol T>
   ParallelOutput(const T& value, Combine combine = Combine::whole)
       : value(value), combine(combine) {}
+  ParallelOutput(const Output& output) : value(output.value), name(output.name) {}
   ParallelOutput(std::string name, const Variable& value, Combine combine = Combine::whole)
       : value(value), name(std::move(name)), combine(combine) {}
 };

@@ -1,61 +1,31 @@
 // A network with two named heads on one body: from the image of a digit, one tells the digit, the
-// other whether it is even. Each head has a loss and a weight of its own; adam trains both. The
-// parameters and the optimizer's state are saved half way and loaded again, and training goes on as
-// if nothing had happened.
+// other whether it is even. Each head has a loss and a weight of its own; adam trains both, on all
+// contexts that the flag `contexts` names, each with its rows of every batch. The parameters and
+// the optimizer's state are saved half way and loaded again, and training goes on as if nothing had
+// happened.
 //
-//   ./multi_output [FOLDER with digits.csv.gz]
+//   ./multi_output_data_parallel [FOLDER with digits.csv.gz]
 //
 // Ends with status 1 when a head is right on less than 95 % of the images that were not trained on.
 #include <croton/croton.h>
-#include <zlib.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <memory>
-#include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "digits.h"
 
 using namespace croton;
 
 namespace {
 
-constexpr std::size_t kPixels = 64;
 constexpr int kEpochs = 60;
-
-/// Images of 8 by 8 pixels from 0 to 16 and the digits that they show, a line each; those of every
-/// fifth line come last.
-struct Digits {
-  std::vector<float> pixels;  // row-major, 0 to 1
-  std::vector<std::int64_t> labels;
-
-  explicit Digits(const std::string& path) {
-    read(path, false);
-    read(path, true);
-  }
-
- private:
-  void read(const std::string& path, bool fifths) {
-    std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-    if (!file) throw std::runtime_error("cannot open " + path + "; pass its folder as an argument");
-    std::array<char, 1024> line;
-    for (int n = 1; gzgets(file.get(), line.data(), line.size()) != nullptr; ++n) {
-      if ((n % 5 == 0) != fifths) continue;
-      char* at = line.data();
-      for (std::size_t i = 0; i < kPixels; ++i, ++at) {
-        pixels.push_back(static_cast<float>(std::strtol(at, &at, 10)) / 16.0f);
-      }
-      labels.push_back(std::strtol(at, nullptr, 10));
-    }
-  }
-};
 
 struct Layer {
   Shared w, b;
@@ -69,15 +39,17 @@ struct Layer {
 
 int run(const std::string& folder) {
   const Digits digits(folder + "/digits.csv.gz");
-  const std::size_t rows = digits.labels.size(), trained = rows - rows / 5;
-  const Array images = Array::from<float>(digits.pixels, {rows, kPixels});
-  const Array labels = Array::from<std::int64_t>(digits.labels);
+  const std::size_t rows = digits.rows, trained = digits.trained;
+  const Array& images = digits.images;
+  const Array& labels = digits.labels;
   std::vector<float> even;
-  for (const std::int64_t digit : digits.labels) even.push_back(digit % 2 == 0 ? 1.0f : 0.0f);
+  for (const std::int64_t digit : labels.to_vector<std::int64_t>())
+    even.push_back(digit % 2 == 0 ? 1.0f : 0.0f);
   const Array parities = Array::from<float>(even, {rows, 1});
 
-  const Layer body("body", kPixels, 96, 1), which("which", 96, 10, 2), parity("parity", 96, 1, 3);
-  const Variable x = tensor("x", DType::float32, {kAnyDim, kPixels});
+  const Layer body("body", Digits::kPixels, 96, 1), which("which", 96, 10, 2),
+      parity("parity", 96, 1, 3);
+  const Variable x = tensor("x", DType::float32, {kAnyDim, Digits::kPixels});
   const Variable hidden = relu(body(x));
   const NamedLosses model = named_losses(
       {{"digit", softmax(which(hidden))}, {"even", sigmoid(parity(hidden))}},
@@ -91,20 +63,22 @@ int run(const std::string& folder) {
   const std::vector<Variable> slopes = parameter_gradients(model.total, parameters);
   const Optimizer optimizer =
       adam(clip_by_global_norm(slopes, 5.0), parameters, {.learning_rate = rate});
-  const std::vector<Variable> inputs = {x, model.target("digit"), model.target("even")};
-  const Function train =
-      function(inputs, model.reported(), {.updates = optimizer, .name = "train"});
-  const Function test = function(inputs, model.reported(), {.name = "test"});
+  const std::vector<ParallelInput> inputs = {x, model.target("digit"), model.target("even")};
+  const OutputList reported = model.reported();
+  const std::vector<ParallelOutput> outputs(reported.list.begin(), reported.list.end());
+  const DataParallel train =
+      data_parallel(inputs, outputs, {.updates = optimizer, .name = "train"});
+  const DataParallel test = data_parallel(inputs, outputs, {.name = "test"});
+  std::printf("%zu contexts\n", train.contexts().size());
 
   std::vector<Shared> all = optimizer.state;
   all.insert(all.end(), parameters.begin(), parameters.end());
-  const std::string file =
-      (std::filesystem::temp_directory_path() / "croton_multi_output.safetensors").string();
-  const auto rows_of = [&](const Function& f, std::size_t from, std::size_t to) {
-    const auto part = [&](const Array& a) {
-      return a.slice(0, static_cast<std::int64_t>(from), static_cast<std::int64_t>(to));
-    };
-    return f(part(images).contiguous(), part(labels).contiguous(), part(parities).contiguous());
+  const std::string file = (std::filesystem::temp_directory_path() /
+                            ("croton_multi_output_" + std::to_string(getpid()) + ".safetensors"))
+                               .string();
+  const auto rows_of = [&](const DataParallel& f, std::size_t from, std::size_t to) {
+    const Rows batch(static_cast<std::int64_t>(from), static_cast<std::int64_t>(to));
+    return f.call({images, labels, parities}, {.batch = batch});
   };
 
   for (int epoch = 1; epoch <= kEpochs; ++epoch) {
@@ -143,7 +117,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc > 1 ? argv[1] : CROTON_SAMPLE_DATA);
   } catch (const std::exception& error) {
-    std::cerr << "multi_output: " << error.what() << '\n';
+    std::cerr << "multi_output_data_parallel: " << error.what() << '\n';
     return 1;
   }
 }
