@@ -67,6 +67,22 @@ TEST_CASE("contexts on two GPUs overlap", "[overlap]") {
   CHECK(at_once.longest_chain == alone.longest_chain);
 }
 
+TEST_CASE("contexts on two GPUs overlap when the host gets what they compute", "[overlap]") {
+  const Array value = floats({40, 700}, DType::float32, 5, false);
+  const Shared a = shared(value, {.target = "dev0"}), b = shared(value, {.target = "dev1"});
+  const Function one = function({}, chain(a));
+  const Function both = function({}, {chain(a), chain(b)});
+  const Work alone = work_of([&] { one(); });
+  CHECK(alone.longest_chain == alone.pieces);
+  // A thread that gets its turn late queues behind what another has waited for.
+  Work at_once = work_of([&] { both(); });
+  for (int i = 0; i < 20 && at_once.longest_chain > alone.longest_chain; ++i) {
+    at_once = work_of([&] { both(); });
+  }
+  CHECK(at_once.pieces == 2 * alone.pieces);
+  CHECK(at_once.longest_chain == alone.longest_chain);
+}
+
 TEST_CASE("a batch goes to the GPU while the step before it runs", "[overlap]") {
   constexpr int kSteps = 6;
   Shared w = shared(floats({700}, DType::float32, 3, false), {.target = "dev0"});

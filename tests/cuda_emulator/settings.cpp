@@ -21,9 +21,9 @@ namespace {
 constexpr const char* kPrefix = "CROTON_EMULATOR_";
 
 constexpr const char* kNames[] = {
-    "CACHE",  "CAPABILITY",  "CUBLASLT",        "DEVICES", "DRIVER", "FAIL",
-    "MEMORY", "HOST_CHECKS", "MULTIPROCESSORS", "NVRTC",   "PEERS",  "QUIET",
-    "RACES",  "REPORT",      "STREAMS",         "THREADS", "WAIT"};
+    "CACHE",  "CAPABILITY",  "CUBLASLT",  "DEVICES",         "DRIVER",  "FAIL",
+    "MEMORY", "HOST_CHECKS", "HOST_WAIT", "MULTIPROCESSORS", "NVRTC",   "PEERS",
+    "QUIET",  "RACES",       "REPORT",    "STREAMS",         "THREADS", "WAIT"};
 
 // Things that can fail; and device0, device1, ...
 constexpr const char* kFailures[] = {"init", "context", "alloc",  "host",    "launch",
@@ -162,6 +162,7 @@ Settings read() {
   choose_number("CROTON_EMULATOR_MULTIPROCESSORS", s.multiprocessors, 1, 1024);
   choose_number("CROTON_EMULATOR_DRIVER", s.driver_version, 1000, 99999);
   choose_number("CROTON_EMULATOR_WAIT", s.longest_wait, 1, 3600);
+  choose_number("CROTON_EMULATOR_HOST_WAIT", s.host_wait, 0, 1000);
   if (const std::string memory = text("CROTON_EMULATOR_MEMORY"); !memory.empty()) {
     s.memory = number("CROTON_EMULATOR_MEMORY", memory, "bytes up to 256G, or a size such as 512M",
                       1, std::uint64_t{256} << 30, true);

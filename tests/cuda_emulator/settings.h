@@ -27,6 +27,7 @@ struct Settings {
   bool host_checks = true;  // device memory faults when the host touches it
   int driver_version = 0;   // 0: that of the headers
   int longest_wait = 20;    // seconds that the host waits for ranks of collectives
+  int host_wait = 0;        // milliseconds that a wait of the host for a stream or an event takes
   std::vector<Failure> failures;
   std::string report_file;
   std::string cache_folder;

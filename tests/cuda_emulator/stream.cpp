@@ -1,6 +1,7 @@
 // The driver API: streams and events.
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "tests/cuda_emulator/driver.h"
 
@@ -44,6 +45,13 @@ CUresult wait_captured(CUstream stream, CUevent event) {
   return CUDA_SUCCESS;
 }
 
+// What one thread of the host has waited for counts for all: while it waits, other threads must be
+// able to queue what they would queue beside it.
+void take_time() {
+  if (settings().host_wait == 0) return;
+  std::this_thread::sleep_for(std::chrono::milliseconds(settings().host_wait));
+}
+
 // Looking at a stream makes progress, so that a loop of queries ends in lazy order too.
 bool step(CUstream stream) {
   const bool complete = stream->queue.empty();
@@ -83,6 +91,7 @@ EMULATOR_API CUresult cuStreamDestroy(CUstream stream) {
 }
 
 EMULATOR_API CUresult cuStreamSynchronize(CUstream handle) {
+  take_time();
   const Call call(Call::context);
   if (call.error) return call.error;
   CUstream stream = find_stream(handle);
@@ -174,6 +183,7 @@ EMULATOR_API CUresult cuEventRecord(CUevent event, CUstream handle) {
 }
 
 EMULATOR_API CUresult cuEventSynchronize(CUevent event) {
+  take_time();
   const Call call(Call::context);
   if (call.error) return call.error;
   if (!driver().alive(event)) return CUDA_ERROR_INVALID_HANDLE;

@@ -1,6 +1,8 @@
 // The driver's own rules: limits, errors that stay, captures and graphs, injected failures.
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 
 #include "tests/cuda_emulator/test/scenario.h"
 
@@ -349,7 +351,7 @@ void queries() {
 
 /// Three kernels on a stream, two on another, which the host or an event orders or not.
 void chains() {
-  use_device();
+  const CUcontext context = use_device();
   const CUfunction add = kernel(kAdd);
   const CUdeviceptr x = to_device(std::vector<float>(64)), y = to_device(std::vector<float>(64));
   CUstream streams[2];
@@ -375,6 +377,18 @@ void chains() {
     NEED(cuEventRecord(event, streams[0]));
     NEED(cuStreamWaitEvent(streams[1], event, 0));
   });
+  // Beside a thread that waits.
+  std::atomic<bool> waits = false;
+  std::thread other;
+  run("thread", [&] {
+    other = std::thread([&] {
+      NEED(cuCtxSetCurrent(context));
+      waits = true;
+      NEED(cuStreamSynchronize(streams[0]));
+    });
+    while (!waits) std::this_thread::yield();
+  });
+  other.join();
 }
 
 }  // namespace

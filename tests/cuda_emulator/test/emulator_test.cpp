@@ -188,6 +188,7 @@ TEST_CASE("wrong settings are refused", "[emulator]") {
   refused("MULTIPROCESSORS", "0", "1 to 1024");
   refused("DRIVER", "13", "1000 to 99999");
   refused("WAIT", "x", "1 to 3600");
+  refused("HOST_WAIT", "1001", "0 to 1000");
   refused("MEMORY", "18446744073709551617", "bytes up to 256G");
   refused("MEMORY", "17179869185G", "bytes up to 256G");  // 2^64 + 2^30
   refused("MEMORY", "1T", "bytes up to 256G");
@@ -293,7 +294,8 @@ TEST_CASE("graphs replay what a stream captured", "[emulator]") {
 }
 
 TEST_CASE("the longest chain is what streams, events and the host order", "[emulator]") {
-  expect("chains", {"free: 5, 3\nhost: 5, 5\nevent: 5, 5\nend"});
+  expect("chains", {"free: 5, 3\nhost: 5, 5\nevent: 5, 5\nthread: 5, 3\nend"},
+         "CROTON_EMULATOR_HOST_WAIT=500");
 }
 
 TEST_CASE("copies between devices", "[emulator]") {
