@@ -82,6 +82,48 @@ TEST_CASE("a device that dies takes its shared variables along, others go on", "
   CHECK(b.get_value().to_vector<float>()[9] == 3.0f);
 }
 
+TEST_CASE("a device that dies under a data-parallel function leaves the values of the others",
+          "[parallel_death]") {
+  const Shared w = shared(Array::ones({4}), {.name = "w"});
+  const Variable x = matrix("x");
+  const Variable cost = sum(dot(x, w));
+  const auto train_on = [&](const std::vector<std::string>& contexts) {
+    return data_parallel(
+        {x}, {cost}, {.contexts = contexts, .updates = {{w, w - grad(cost, w)}}, .name = "train"});
+  };
+  const DataParallel both = train_on({"dev0", "dev1"});
+  const Array rows = Array::ones({6, 4});
+  float steps = 0;
+  std::string text;
+  for (int i = 0; i < 100 && text.empty(); ++i) {
+    text = message_of<DeviceError>([&] { both(rows); });
+    if (text.empty()) ++steps;
+  }
+  CHECK_THAT(text, Contains("cuda0 failed at 20") && Contains("CUDA_ERROR_ILLEGAL_ADDRESS"));
+  REQUIRE(steps > 0);
+  CHECK_THAT(message_of<DeviceError>([&] { both(rows); }), Contains("cuda0 failed at 20"));
+  // What was there before the call that failed is on the other device.
+  CHECK(w.get_value().to_vector<float>() == std::vector<float>(4, 1 - 6 * steps));
+  const DataParallel other = train_on({"dev1"});
+  other(rows);
+  CHECK(w.get_value().to_vector<float>() == std::vector<float>(4, 1 - 6 * (steps + 1)));
+}
+
+TEST_CASE("memory that is short on one context of a data-parallel function", "[memory]") {
+  const Variable x = matrix("x");
+  const Shared calls = shared(Array(std::int64_t{0}), {.name = "calls"});
+  const DataParallel f =
+      data_parallel({x}, {sum(dot(x, transpose(x)))},
+                    {.contexts = {"dev0", "dev1"}, .updates = {{calls, calls + 1}}, .name = "f"});
+  CHECK_THAT(message_of<OutOfMemory>([&] {
+               f(Array::ones({16000, 2}));
+             }),
+             Contains("[f] of this call") && Contains("cuda"));
+  CHECK(calls.get_value().item<std::int64_t>() == 0);
+  CHECK(f(Array::ones({16, 2}))[0].item<float>() == 512);
+  CHECK(calls.get_value().item<std::int64_t>() == 1);
+}
+
 TEST_CASE("a launch that fails once is an error of that call alone", "[launch]") {
   Shared a = shared(Array::ones({100}), {.name = "a", .target = "dev0"});
   Function f = function({}, sum(a), {.updates = {{a, a + 1}}});
