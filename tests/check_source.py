@@ -28,6 +28,7 @@ CODE = {".cpp", ".h", ".cu", ".cuh", ".py", ".sh", ".cmake"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 GETENV = re.compile(r"\b(secure_)?getenv\s*\(")
+PAGE_PATH = re.compile(r"`((?:tests|samples|docs)/[\w./-]+)`")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b")
 
 faults = []
@@ -115,6 +116,14 @@ def check_name(path):
             return
 
 
+def check_page(path):
+    """What a page points to is there."""
+    for number, text in enumerate((ROOT / path).read_text(encoding="utf-8").splitlines(), 1):
+        for name in PAGE_PATH.findall(text):
+            if not (ROOT / name).exists():
+                fault(path, number, "page", f"there is no {name}")
+
+
 def main():
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, text=True,
                             capture_output=True, check=True).stdout.splitlines()
@@ -123,6 +132,8 @@ def main():
     for path in files:
         check_name(path)
         code = pathlib.PurePosixPath(path)
+        if code.suffix == ".md":
+            check_page(path)
         if not (code.suffix in CODE or code.name in ("CMakeLists.txt", "dev")):
             continue
         lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
