@@ -296,6 +296,15 @@ void KernelEmitter::index_arithmetic(Id id) {
   }
 }
 
+/// Whether a bool is true for one of the counters that the thread takes at a time.
+std::string KernelEmitter::any_counter(Id id) {
+  const int count = split(id) ? width_ : 1;
+  std::string text;
+  for (k_ = 0; k_ < count; ++k_) text += (k_ == 0 ? "" : " | ") + value(id);
+  k_ = 0;
+  return count == 1 ? text : fmt::format("({}) != 0", text);
+}
+
 void KernelEmitter::arithmetic(Id id) {
   if (width_ > 1 && node(id).op == Op::binary &&
       node(id).sub == static_cast<int>(Binary::bit_and) &&
@@ -312,6 +321,9 @@ void KernelEmitter::arithmetic(Id id) {
   const std::string_view single = n.dtype == DType::float32 ? "f" : "";
   switch (n.op) {
     case Op::unary:
+      if (static_cast<kernel::Unary>(n.sub) == kernel::Unary::any_lane) {
+        return define(id, any_counter(n.in[0]));
+      }
       return define(id, cuda_unary(prelude_, static_cast<kernel::Unary>(n.sub), from, a));
     case Op::binary: {
       const Node& right = node(n.in[1]);

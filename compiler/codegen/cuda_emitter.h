@@ -57,6 +57,7 @@ class KernelEmitter {
   void region(int index);
   void statement(Id id);
   void each(Id id);
+  std::string any_counter(Id id);
   void arithmetic(Id id);
   void index_arithmetic(Id id);
   void load(Id id);

@@ -57,6 +57,8 @@ std::string Emitter::unary(Unary operation, DType t, int width, const std::strin
       return intrinsic("trunc", t, width, x);
     case Unary::round:
       return intrinsic("roundeven", t, width, x);
+    case Unary::any_lane:
+      break;  // from a vector: any_lane below
   }
   return {};
 }
@@ -225,6 +227,13 @@ std::string Emitter::emit_call(const Node& n, int width) {
   return result;
 }
 
+/// Whether a bool of a vector is true.
+std::string Emitter::any_lane(Id id) {
+  int width = lanes_.width;
+  std::string bits = op("bitcast {} {} to i{}", type("i1", width), operand(id, width), width);
+  return op("icmp ne i{} {}, 0", width, bits);
+}
+
 void Emitter::emit_value(Id id) {
   const Node& n = node(id);
   int width = n.varying ? lanes_.width : 0;
@@ -234,7 +243,9 @@ void Emitter::emit_value(Id id) {
   std::string text;
   switch (n.op) {
     case Op::unary:
-      text = unary(static_cast<Unary>(n.sub), n.dtype, width, in(0));
+      text = static_cast<Unary>(n.sub) == Unary::any_lane
+                 ? any_lane(n.in[0])
+                 : unary(static_cast<Unary>(n.sub), n.dtype, width, in(0));
       break;
     case Op::binary: {
       std::string a = in(0);

@@ -95,6 +95,7 @@ class Emitter {
   void emit_region(int region);
   void emit_node(Id id);
   void emit_value(Id id);
+  std::string any_lane(Id id);
   std::string emit_call(const Node& n, int width);
 
   // Arithmetic on operands that are printed already; width 0 is scalar.

@@ -99,8 +99,11 @@ bool Builder::is_constant(Expr x, double value) const {
 Expr Builder::unary(Unary op, Expr x) {
   const DType t = x.dtype();
   bool fits = has_arithmetic(t);
-  if (op == Unary::logical_not) fits = t == DType::boolean;
-  if (op >= Unary::sqrt) fits = computes_in_float(t);
+  if (op == Unary::logical_not || op == Unary::any_lane) {
+    fits = t == DType::boolean;
+  } else if (op >= Unary::sqrt) {
+    fits = computes_in_float(t);
+  }
   internal_check(fits, "a unary kernel node of a dtype that has no such operation");
   Node node = leaf(Op::unary, t);
   node.sub = static_cast<std::uint8_t>(op);
@@ -438,6 +441,9 @@ bool Builder::varying_of(const Node& n) const {
       return false;
     case Op::lanes:
       return true;
+    case Op::unary:
+      if (static_cast<Unary>(n.sub) == Unary::any_lane) return false;
+      break;
     case Op::result: {
       // Of a loop inside of lanes each lane has its own.
       if (node(n.in[0]).op == Op::lanes) return false;

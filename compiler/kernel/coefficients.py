@@ -198,10 +198,23 @@ def print_constant(name, meaning, value):
     print(f"// {meaning}\ninline constexpr double k{name}[] = {{{', '.join(map(repr, parts))}}};\n")
 
 
+def print_parts():
+    """So many bits that a product with the largest double has 150 behind the point."""
+    with mp.workprec(1400):
+        rest = 2 / mp.pi * mp.mpf(2) ** 100
+        parts = []
+        for _ in range(22):
+            parts.append(float(rest))
+            rest -= mp.mpf(parts[-1])
+    print("// 2/pi times 2^100, as the sum of doubles")
+    print(f"inline constexpr double kTwoOverPiParts[] = {{{', '.join(map(repr, parts))}}};\n")
+
+
 def main():
     print(HEADER)
     for constant in CONSTANTS:
         print_constant(*constant)
+    print_parts()
     for name, meaning, function, (first, last32, last64), interval, weight, fixed in TABLES:
         powers = [k for k in range(first, 60) if k not in fixed]
         print(f"// {meaning}")

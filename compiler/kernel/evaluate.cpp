@@ -86,6 +86,7 @@ std::optional<T> unary(Unary op, T x) {
     case Unary::round:
       return std::nearbyint(x);
     case Unary::logical_not:
+    case Unary::any_lane:
       return {};
   }
   return {};
@@ -95,6 +96,7 @@ template <std::integral T>
 std::optional<T> unary(Unary op, T x) {
   if constexpr (std::same_as<T, bool>) {
     if (op == Unary::logical_not) return !x;
+    if (op == Unary::any_lane) return x;
     return {};
   } else {
     if (op == Unary::neg) return static_cast<T>(std::uint64_t{0} - static_cast<std::uint64_t>(x));

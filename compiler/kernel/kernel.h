@@ -42,6 +42,7 @@
 //   * `cast` float -> integer truncates and saturates, NaN gives 0; integer -> float and
 //     float -> narrower float round to nearest even; to bool is `!= 0`; between integers it wraps.
 //   * `round` is to nearest, ties to even.
+//   * `any_lane` alone makes a uniform value of a varying one; see there.
 //   * bool is a byte holding 0 or 1 in memory; and, or, xor, logical_not, eq, ne, select work on
 //   it.
 //
@@ -105,7 +106,20 @@ enum class Op : std::uint8_t {
   call,
 };
 
-enum class Unary : std::uint8_t { neg, abs, logical_not, sqrt, floor, ceil, trunc, round };
+/// `any_lane` of a bool is true where the bool is, and may be where it is true for another lane: it
+/// is uniform among the lanes that run together. Loops skip rare work by it, in that their extent
+/// is 0 where it is false; what they give must not be used where the bool itself is false.
+enum class Unary : std::uint8_t {
+  neg,
+  abs,
+  logical_not,
+  sqrt,
+  floor,
+  ceil,
+  trunc,
+  round,
+  any_lane,
+};
 
 /// `mul_hi` is the upper half of the product of two uint32.
 enum class Binary : std::uint8_t {

@@ -216,8 +216,8 @@ std::string_view name_of(Op op) {
 }
 
 std::string_view name_of(Unary op) {
-  constexpr std::string_view kNames[] = {"neg",   "abs",  "not",   "sqrt",
-                                         "floor", "ceil", "trunc", "round"};
+  constexpr std::string_view kNames[] = {"neg",  "abs",   "not",   "sqrt",    "floor",
+                                         "ceil", "trunc", "round", "any_lane"};
   return kNames[static_cast<int>(op)];
 }
 

@@ -19,7 +19,7 @@ Expr log2(Expr x);
 Expr log10(Expr x);
 Expr log1p(Expr x);
 Expr pow(Expr x, Expr y);
-Expr sin(Expr x);  ///< as cos and tan: NaN beyond 2^50
+Expr sin(Expr x);
 Expr cos(Expr x);
 Expr tan(Expr x);
 Expr arcsin(Expr x);
@@ -40,13 +40,16 @@ Expr erfcinv(Expr y);
 Expr gamma(Expr x);
 Expr gammaln(Expr x);
 Expr digamma(Expr x);
-Expr polygamma(int n, Expr x);  ///< n >= 1
+inline constexpr int kMostPolygamma = 100;
+Expr polygamma(int n, Expr x);  ///< 1 <= n <= kMostPolygamma
 Expr i0(Expr x);
 Expr i1(Expr x);
 Expr i0e(Expr x);
 Expr i1e(Expr x);
-Expr j0(Expr x);  ///< as j1: NaN beyond 2^50
+Expr j0(Expr x);
 Expr j1(Expr x);
+Expr y0(Expr x);
+Expr y1(Expr x);
 /// Lower and upper incomplete gamma functions, regularised.
 Expr gammainc(Expr a, Expr x);
 Expr gammaincc(Expr a, Expr x);
@@ -71,8 +74,8 @@ struct PhiloxWords {
 PhiloxWords philox(Expr key, Expr stream, Expr counter);
 
 /// The greatest error in units in the last place, subnormal results included. It holds for every
-/// argument, but that sin, cos, tan, j0 and j1 give NaN beyond 2^50; of betainc for a and b up to
-/// 1000, and of polygamma for the orders 1 to 3.
+/// argument; of betainc for a and b up to 1000, and of polygamma for the orders 1 to 3, beyond
+/// which it grows with the order.
 struct MathBound {
   /// Of what units are: of the value; or, where results near 0 are differences of larger numbers,
   /// of something larger, should the value be smaller.
@@ -83,6 +86,7 @@ struct MathBound {
     beta,       ///< the same, or 1 for b < 1 and x > 0.95
     one_left,   ///< 1, for x < 0
     envelope,   ///< sqrt(2 / (pi |x|)) for |x| > 2
+    wave,       ///< the same, and 1 below
     operand,    ///< the larger operand
   };
   std::string_view name;

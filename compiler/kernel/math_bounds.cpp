@@ -47,6 +47,8 @@ std::span<const MathBound> math_bounds() {
       {"i1e", 0.6, 4},
       {"j0", 0.6, 10, Unit::envelope},
       {"j1", 0.6, 12, Unit::envelope},
+      {"y0", 0.6, 12, Unit::wave},
+      {"y1", 0.6, 12, Unit::wave},
       {"cbrt", 0.6, 0.6},
       {"hypot", 0.6, 0.6},
       {"logaddexp", 1, 1, Unit::operand},

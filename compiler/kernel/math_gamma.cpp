@@ -258,7 +258,7 @@ Expr gammaln(Expr x) { return in_float64(gammaln_rule, x); }
 Expr digamma(Expr x) { return in_float64(digamma_rule, x); }
 
 Expr polygamma(int n, Expr x) {
-  internal_check(n >= 1 && n <= 100, "polygamma is of order 1 to 100");
+  internal_check(n >= 1 && n <= kMostPolygamma, "polygamma is of order 1 to 100");
   return in_float64([&](const Work& w, Expr wide) { return polygamma_rule(w, n, wide); }, x);
 }
 

@@ -1,15 +1,16 @@
 // Trigonometric functions and their inverses.
+#include <array>
 #include <cmath>
 
 #include "compiler/kernel/coefficients.h"
 #include "compiler/kernel/math.h"
-#include "compiler/kernel/math_parts.h"
+#include "compiler/kernel/math_wide.h"
 
 namespace croton::kernel {
 namespace {
 
-// Beyond it the nearest multiple of pi/2 is not an exact double.
-constexpr double kLargest = 0x1p50;
+// Beyond it the nearest multiple of pi/2 is not an exact double, and reduce_far takes over.
+constexpr double kNear = 0x1p50;
 
 // x = quadrant * pi/2 + rest + tail, |rest| < pi/4 (1 + 2^-20).
 struct Reduced {
@@ -20,28 +21,89 @@ struct Reduced {
   Expr cosine;  ///< of the rest
 };
 
-// NaN beyond kLargest and for infinities.
-Expr within_range(const Format& f, Expr x) {
-  return f.b.select(f.abs(x) <= f.number(kLargest), x, f.nan());
-}
+constexpr double kMagic = 0x1.8p52;  // added to a number, it leaves an integer in the lowest bits
 
 Expr nearest_multiple(Builder& b, Expr x, Expr& bits) {
-  const Expr magic = b.constant(DType::float64, 0x1.8p52);
+  const Expr magic = b.constant(DType::float64, kMagic);
   const Expr shifted = b.fma(x, b.constant(DType::float64, kTwoOverPi[0]), magic);
   bits = b.bitcast(shifted, DType::int64);
   return shifted - magic;
 }
 
-// In float64: exact enough for every x in range.
+// The same of numbers beyond kNear (Payne and Hanek), in float64: quadrant is an integral float64.
+struct FarReduced {
+  Expr quadrant, rest, tail;
+};
+
+// One of the numbers, by a counter.
+Expr chosen(Builder& b, Expr counter, std::span<const double> numbers) {
+  Expr result = b.constant(DType::float64, numbers.back());
+  for (std::size_t k = numbers.size() - 1; k-- > 0;) {
+    const Expr here = counter == static_cast<std::int64_t>(k);
+    result = b.select(here, b.constant(DType::float64, numbers[k]), result);
+  }
+  return result;
+}
+
+// Digits of numbers within +-2 as sums of whole numbers: by 2^-30, 2^-62, 2^-94, and what is left.
+constexpr double kDigits[] = {0x1p30, 0x1p62, 0x1p94};
+using Digits = std::array<Expr, 4>;
+
+// Those of x modulo 4.
+Digits digits_of(Builder& b, Expr x) {
+  const auto number = [&](double value) { return b.constant(DType::float64, value); };
+  Expr rest = b.fma(b.unary(Unary::round, x * number(0.25)), number(-4), x);
+  Digits digits;
+  for (int k = 0; k < 3; ++k) {
+    digits[k] = b.unary(Unary::round, rest * number(kDigits[k]));
+    rest = b.fma(digits[k], number(-1 / kDigits[k]), rest);
+  }
+  digits[3] = rest;
+  return digits;
+}
+
+// x times 2/pi, of which whole multiples of 4 are left out part by part: each product is exact as
+// the sum of two, and so is the sum of their digits. The loop runs only where a lane needs it.
+FarReduced reduce_far(const Format& w, Expr x, Expr far, std::size_t parts) {
+  Builder& b = w.b;
+  const Expr scaled = x * w.number(0x1p-100);
+  const Expr count =
+      b.select(b.unary(Unary::any_lane, far), b.i64(static_cast<std::int64_t>(parts)), b.i64(0));
+  const Accumulator zero{.fold = Fold::sum, .dtype = DType::float64};
+  const Expr loop = b.begin_loop(count, {zero, zero, zero, zero});
+  const Expr part = chosen(b, loop, std::span(kTwoOverPiParts).first(parts));
+  const Expr high = scaled * part;
+  const Digits upper = digits_of(b, high);
+  const Digits lower = digits_of(b, b.fma(scaled, part, -high));
+  for (int k = 0; k < 4; ++k) b.accumulate(loop, k, upper[k] + lower[k]);
+  b.end(loop);
+  const auto sum_of = [&](int k) { return b.result(loop, k); };
+  const Expr quadrant = b.unary(Unary::round, sum_of(0) * w.number(1 / kDigits[0]));
+  const Expr first = b.fma(quadrant, w.number(-kDigits[0]), sum_of(0));
+  const Double a =
+      sum_of_any(first * w.number(1 / kDigits[0]), sum_of(1) * w.number(1 / kDigits[1]));
+  const Double c = sum_of_any(a.low, sum_of(2) * w.number(1 / kDigits[2]));
+  const Double turn = sum_of_any(a.high, c.high);
+  const Double angle =
+      product(b, {turn.high, turn.low + (c.low + sum_of(3))}, constant(w, kHalfPi));
+  return {quadrant, angle.high, angle.low};
+}
+
+// In float64: exact enough for every float32.
 Reduced reduce_single(const Format& f, Expr x) {
   Builder& b = f.b;
   const auto part = [&](int i) { return b.constant(DType::float64, -kHalfPi[i]); };
-  const Expr wide = b.cast(within_range(f, x), DType::float64);
-  Reduced r;
+  const Expr wide = b.cast(x, DType::float64);
+  const Format w(wide);
+  const Expr far = w.number(kNear) < w.abs(wide);
   Expr bits;
   const Expr n = nearest_multiple(b, wide, bits);
-  r.quadrant = b.cast(bits, DType::int32);
-  const Expr rest = b.fma(n, part(1), b.fma(n, part(0), wide));
+  const FarReduced other = reduce_far(w, wide, far, 4);
+  const Expr other_bits = w.to_bits(other.quadrant + w.number(kMagic));
+  Reduced r;
+  r.quadrant = b.cast(b.select(far, other_bits, bits), DType::int32);
+  const Expr near = b.fma(n, part(1), b.fma(n, part(0), wide));
+  const Expr rest = b.select(far, other.rest, near);
   r.rest = b.cast(rest, DType::float32);
   r.tail = b.cast(rest - b.cast(r.rest, DType::float64), DType::float32);
   return r;
@@ -51,15 +113,19 @@ Reduced reduce_single(const Format& f, Expr x) {
 // small. The rest carries the rounding errors of the other steps along in the tail.
 Reduced reduce_double(const Format& f, Expr x) {
   Builder& b = f.b;
-  const Expr inside = within_range(f, x);
+  const Expr far = f.number(kNear) < f.abs(x);
   Reduced r;
-  const Expr n = nearest_multiple(b, inside, r.quadrant);
-  const Expr first = b.fma(n, f.number(-kHalfPi[0]), inside);
+  const Expr n = nearest_multiple(b, x, r.quadrant);
+  const Expr first = b.fma(n, f.number(-kHalfPi[0]), x);
   const Expr step = n * f.number(kHalfPi[1]);
   r.rest = first - step;
   const Expr step_error = b.fma(n, f.number(kHalfPi[1]), -step);
   const Expr lost = first - r.rest - step - step_error;
   r.tail = b.fma(n, f.number(-kHalfPi[2]), lost);
+  const FarReduced other = reduce_far(f, x, far, std::size(kTwoOverPiParts));
+  r.quadrant = b.select(far, f.to_bits(other.quadrant + f.number(kMagic)), r.quadrant);
+  r.rest = b.select(far, other.rest, r.rest);
+  r.tail = b.select(far, other.tail, r.tail);
   return r;
 }
 
@@ -121,16 +187,14 @@ Expr arctan_of(const Format& f, Expr numerator, Expr denominator, Expr k, Expr s
 
 }  // namespace
 
-Expr sin(Expr x) {
-  const Format f(x);
-  const Reduced r = reduce(f, x);
-  return or_tiny(f, x, sine_of(f, r, r.quadrant));
-}
+// What is not asked for is never used, and dropped.
+Expr sin(Expr x) { return sine_cosine(x).sine; }
+Expr cos(Expr x) { return sine_cosine(x).cosine; }
 
-Expr cos(Expr x) {
+SineCosine sine_cosine(Expr x) {
   const Format f(x);
   const Reduced r = reduce(f, x);
-  return sine_of(f, r, r.quadrant + f.integer(1));
+  return {or_tiny(f, x, sine_of(f, r, r.quadrant)), sine_of(f, r, r.quadrant + f.integer(1))};
 }
 
 Expr tan(Expr x) {

@@ -24,6 +24,12 @@ Double log2_wide(const Format& f, Expr x);
 /// round into the subnormal range, or overflow.
 Expr exp2_wide(const Format& f, Expr power, Expr low, Expr factor = {});
 
+/// Both of an angle.
+struct SineCosine {
+  Expr sine, cosine;
+};
+SineCosine sine_cosine(Expr x);
+
 /// float64 arithmetic for a result in float64, or for one in float32, which takes shorter
 /// polynomials.
 struct Work : Format {

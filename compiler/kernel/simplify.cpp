@@ -165,6 +165,8 @@ Id Builder::simplify_unary(Node& n) {
       if (is(x, Binary::ne)) return (a == b).id;
       return kNone;
     }
+    case Unary::any_lane:
+      return x.varying ? kNone : n.in[0];
     default:
       return kNone;
   }

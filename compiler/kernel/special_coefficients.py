@@ -167,6 +167,16 @@ def phases(order, v):
     return root * (j * mp.cos(c) + y * mp.sin(c)), x * root * (y * mp.cos(c) - j * mp.sin(c))
 
 
+def y0_near(v):
+    x = mp.sqrt(32 + 32 * v)
+    return mp.bessely(0, x) - 2 / mp.pi * mp.log(x) * mp.besselj(0, x)
+
+
+def y1_near(v):
+    x = mp.sqrt(32 + 32 * v)
+    return (mp.bessely(1, x) - 2 / mp.pi * (mp.log(x) * mp.besselj(1, x) - 1 / x)) / x
+
+
 def bessel_j_far(order, part):
     return lambda v: phases(order, v)[part]
 
@@ -260,14 +270,17 @@ TABLES = [
     ("J1Near", "J1(x)/x of x^2/32 - 1, x up to 8", bessel_j_near(1), -ONE, ONE),
     ("J1P", "P of J1 of (8/x)^2, x >= 8", bessel_j_far(1, 0), TINY, ONE),
     ("J1Q", "Q x of J1 of (8/x)^2, x >= 8", bessel_j_far(1, 1), TINY, ONE),
+    ("Y0Near", "Y0(x) - 2/pi log(x) J0(x) of x^2/32 - 1, x up to 8", y0_near, -ONE, ONE),
+    ("Y1Near", "(Y1(x) - 2/pi (log(x) J1(x) - 1/x))/x of x^2/32 - 1, x up to 8", y1_near, -ONE,
+     ONE),
 ]
-ROOTS = {"J0Near", "J1Near"}
+ROOTS = {"J0Near", "J1Near", "Y0Near", "Y1Near"}
 
 # Each as the sum of three doubles.
 CONSTANTS = [("DigammaRoot", "the zero of digamma between 1 and 2", DIGAMMA_ROOT),
              ("HalfLogTwoPi", "log(2 pi)/2", mp.log(2 * mp.pi) / 2),
              ("HalfLog2TwoPi", "log2(2 pi)/2", mp.log(2 * mp.pi, 2) / 2),
-             ("Pi", "pi", mp.pi)]
+             ("Pi", "pi", mp.pi), ("SqrtPi", "sqrt(pi)", mp.sqrt(mp.pi))]
 
 HEADER = '''// Made by special_coefficients.py; do not edit.
 #pragma once

@@ -164,6 +164,10 @@ class Verifier {
     return false;
   }
 
+  static bool is_any_lane(const Node& n) {
+    return n.op == Op::unary && static_cast<Unary>(n.sub) == Unary::any_lane;
+  }
+
   void varies(const Node& n, bool expected) const {
     require(n.varying == expected,
             expected ? "varies over the lanes but says uniform" : "is uniform but says varying");
@@ -192,7 +196,7 @@ class Verifier {
       case Op::bitcast:
       case Op::call:
         check_arithmetic(n);
-        return varies(n, any_varying(n));
+        return varies(n, any_varying(n) && !is_any_lane(n));
       case Op::load:
       case Op::gather:
       case Op::store:
@@ -327,13 +331,16 @@ class Verifier {
   }
 
   void check_unary(const Node& n) const {
-    require(n.sub <= static_cast<std::uint8_t>(Unary::round), "no such unary operation");
+    require(n.sub <= static_cast<std::uint8_t>(Unary::any_lane), "no such unary operation");
     const auto op = static_cast<Unary>(n.sub);
     typed(n, 0, n.dtype);
     no_operands(n, 1);
     bool fits = has_arithmetic(n.dtype);
-    if (op == Unary::logical_not) fits = is_bool(n.dtype);
-    if (op >= Unary::sqrt) fits = computes_in_float(n.dtype);
+    if (op == Unary::logical_not || op == Unary::any_lane) {
+      fits = is_bool(n.dtype);
+    } else if (op >= Unary::sqrt) {
+      fits = computes_in_float(n.dtype);
+    }
     if (!fits) fail(fmt::format("no {} of {}", name_of(op), name_of(n.dtype)));
   }
 

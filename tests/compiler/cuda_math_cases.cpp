@@ -52,8 +52,8 @@ std::vector<Expr> of_gamma(Expr x, Expr y) {
           kernel::polygamma(1, x), kernel::polygamma(2, x), kernel::betaln(x, y)};
 }
 std::vector<Expr> of_bessel(Expr x, Expr) {
-  return {kernel::i0(x),  kernel::i1(x), kernel::i0e(x),
-          kernel::i1e(x), kernel::j0(x), kernel::j1(x)};
+  return {kernel::i0(x), kernel::i1(x), kernel::i0e(x), kernel::i1e(x),
+          kernel::j0(x), kernel::j1(x), kernel::y0(x),  kernel::y1(x)};
 }
 std::vector<Expr> incomplete(Expr x, Expr y) {
   return {kernel::gammainc(x, y), kernel::gammaincc(x, y), kernel::betainc(x, y, x)};

@@ -140,6 +140,27 @@ KernelCase rows_in_a_loop_case() {
   return made;
 }
 
+// A loop that runs only for threads with a rare element, or for several that a thread takes.
+KernelCase rare_loop_case(int unroll) {
+  Builder b(32);
+  const int in = b.buffer(DType::float64, false), out = b.buffer(DType::float64, true);
+  const Expr n = b.size(0);
+  const Expr lanes = b.begin_lanes(n, {}, unroll);
+  const Expr x = b.load(in, b.i64(0), b.i64(1));
+  const Expr rare = x == b.constant(DType::float64, 7);
+  const Expr any = b.unary(kernel::Unary::any_lane, rare);
+  const Expr loop = b.begin_loop(b.select(any, b.i64(20), b.i64(0)),
+                                 {{Fold::sum, DType::float64, kernel::kNone}});
+  b.accumulate(loop, 0, b.cast(loop, DType::float64) * x);
+  b.end(loop);
+  b.store(out, b.i64(0), b.i64(1), b.select(rare, b.result(loop, 0), x));
+  b.end(lanes);
+  const std::int64_t count = 300;
+  return {"rare loop " + std::to_string(unroll),
+          b.finish(),
+          {{1, {count}, {numbers(DType::float64, count), untouched(DType::float64, 300)}}}};
+}
+
 // Shifts the elements of an array by one place in shared memory, again and again, without folds.
 KernelCase shifting_case() {
   const DType t = DType::int32;
@@ -312,6 +333,7 @@ std::vector<KernelCase> structure_cases() {
   }
   cases.push_back(rows_in_a_loop_case());
   cases.push_back(shifting_case());
+  for (const int unroll : {1, 4}) cases.push_back(rare_loop_case(unroll));
   cases.push_back(alias_case());
   cases.push_back(checks_case());
   cases.push_back(large_locals_case());

@@ -43,11 +43,22 @@ std::map<std::string, std::vector<Row>> read_values() {
 }
 
 Expr build(const std::string& name, int order, std::span<const Expr> x) {
-  static const std::map<std::string, Expr (*)(Expr)> kUnary = {
-      {"erfcx", erfcx},       {"erfinv", erfinv},    {"erfcinv", erfcinv}, {"gamma", kernel::gamma},
-      {"gammaln", gammaln},   {"digamma", digamma},  {"i0", i0},           {"i1", i1},
-      {"i0e", i0e},           {"i1e", i1e},          {"j0", kernel::j0},   {"j1", kernel::j1},
-      {"cbrt", kernel::cbrt}, {"log1mexp", log1mexp}};
+  static const std::map<std::string, Expr (*)(Expr)> kUnary = {{"erfcx", erfcx},
+                                                               {"erfinv", erfinv},
+                                                               {"erfcinv", erfcinv},
+                                                               {"gamma", kernel::gamma},
+                                                               {"gammaln", gammaln},
+                                                               {"digamma", digamma},
+                                                               {"i0", i0},
+                                                               {"i1", i1},
+                                                               {"i0e", i0e},
+                                                               {"i1e", i1e},
+                                                               {"j0", kernel::j0},
+                                                               {"j1", kernel::j1},
+                                                               {"y0", kernel::y0},
+                                                               {"y1", kernel::y1},
+                                                               {"cbrt", kernel::cbrt},
+                                                               {"log1mexp", log1mexp}};
   static const std::map<std::string, Expr (*)(Expr, Expr)> kBinary = {
       {"hypot", kernel::hypot}, {"logaddexp", logaddexp}, {"logaddexp2", logaddexp2},
       {"gammainc", gammainc},   {"gammaincc", gammaincc}, {"betaln", betaln}};
@@ -73,6 +84,8 @@ Wide least(MathBound::Unit unit, const Row& row) {
       return row.x < 0 ? 1 : 0;
     case MathBound::Unit::envelope:
       return size > 2 ? std::sqrt(2 * std::numbers::inv_pi_v<Wide> / size) : 0;
+    case MathBound::Unit::wave:
+      return size > 2 ? std::sqrt(2 * std::numbers::inv_pi_v<Wide> / size) : 1;
     case MathBound::Unit::operand: {
       const Wide more = std::max(size, std::fabs(static_cast<Wide>(row.y)));
       return std::isfinite(more) ? more : 0;
@@ -125,7 +138,7 @@ void for_each_function(F&& f) {
     CHECK((found != values.end()) == special);
     if (found == values.end()) continue;
     std::vector<int> orders{0};
-    if (bound.name == "polygamma") orders = {1, 2, 3, 10, 100};
+    if (bound.name == "polygamma") orders = {1, 2, 3, 10, kMostPolygamma};
     for (const int order : orders) {
       f(bound, order, worst_of<float>(bound, found->second, order),
         worst_of<double>(bound, found->second, order));

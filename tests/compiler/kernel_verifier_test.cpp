@@ -130,6 +130,28 @@ TEST_CASE("the verifier rejects broken operands", "[kernel]") {
   rejected("says uniform", [](Kernel& k) { first(k, Op::result, 2).varying = false; });
 }
 
+TEST_CASE("any_lane makes a uniform value of a varying bool", "[kernel]") {
+  Builder b;
+  const int in = b.buffer(DType::float32, false), out = b.buffer(DType::boolean, true);
+  const Expr n = b.size(0);
+  const Expr whole = n > 7;
+  CHECK(b.unary(Unary::any_lane, whole).id == whole.id);
+  const Expr lanes = b.begin_lanes(n);
+  const Expr some = b.load(in, b.i64(0), b.i64(1)) > 8;
+  const Expr any = b.unary(Unary::any_lane, some);
+  CHECK(some.varying());
+  CHECK(!any.varying());
+  CHECK_THROWS_AS(b.unary(Unary::any_lane, lanes), InternalError);
+  b.store(out, b.i64(0), b.i64(1), some & any);
+  b.end(lanes);
+  Kernel kernel = b.finish();
+  CHECK(to_text(kernel).find("any_lane") != std::string::npos);
+  for (Node& node : kernel.nodes) {
+    if (node.op == Op::unary) node.varying = true;
+  }
+  CHECK_THROWS_WITH(verify(kernel), Catch::Matchers::Contains("says varying"));
+}
+
 TEST_CASE("the verifier rejects operations that a dtype does not have", "[kernel]") {
   rejected("no not of float32",
            [](Kernel& k) { first(k, Op::unary).sub = std::uint8_t(Unary::logical_not); });

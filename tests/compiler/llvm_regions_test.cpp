@@ -146,6 +146,23 @@ void check_folds(DType t, const std::vector<Fold>& folds, const TargetInfo& targ
   }
 }
 
+/// x where it is at most 8, else the sum of 1 x, 2 x, ... `turns` x, by a loop that runs only for
+/// vectors with such an element.
+Kernel rare_loop_kernel(std::int64_t turns) {
+  Builder b;
+  const int in = b.buffer(DType::float32, false), out = b.buffer(DType::float32, true);
+  const Expr lanes = b.begin_lanes(b.size(0));
+  const Expr x = b.load(in, b.i64(0), b.i64(1));
+  const Expr rare = x > 8;
+  const Expr count = b.select(b.unary(Unary::any_lane, rare), b.i64(turns), b.i64(0));
+  const Expr loop = b.begin_loop(count, {{Fold::sum, DType::float32}});
+  b.accumulate(loop, 0, b.cast(loop + 1, DType::float32) * x);
+  b.end(loop);
+  b.store(out, b.i64(0), b.i64(1), b.select(rare, b.result(loop, 0), x));
+  b.end(lanes);
+  return b.finish();
+}
+
 const std::vector<Fold> kNumeric = {Fold::sum, Fold::prod,   Fold::min,
                                     Fold::max, Fold::argmin, Fold::argmax};
 
@@ -384,4 +401,26 @@ end:
 !0 = !{}
 !1 = !{i32 1}
 )");
+}
+
+TEST_CASE("loops that run for the vectors that need them", "[llvm]") {
+  for (const TargetInfo& target : croton::test::targets()) {
+    JitModule module({rare_loop_kernel(5), rare_loop_kernel(100)}, target);
+    for (const std::int64_t n : {1, 3, 16, 61, 200}) {
+      for (const std::int64_t every : {1, 7, 1000}) {
+        std::vector<float> x, out(static_cast<std::size_t>(n));
+        for (std::int64_t i = 0; i < n; ++i) {
+          x.push_back(static_cast<float>(i % every == every - 1 ? 9 + i : i % 8));
+        }
+        for (const std::size_t which : {0, 1}) {
+          module.run(which, {x.data(), out.data()}, {n});
+          const float sum = which == 0 ? 15 : 5050;
+          for (std::size_t i = 0; i < x.size(); ++i) {
+            INFO("element " << i << " of " << n << ", " << target.vector_bits << " bits");
+            REQUIRE(out[i] == (x[i] > 8 ? sum * x[i] : x[i]));
+          }
+        }
+      }
+    }
+  }
 }

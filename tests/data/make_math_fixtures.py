@@ -117,10 +117,30 @@ def bessel_i(order, scaled):
 
 def bessel_j(order):
     def function(x):
-        if abs(x) == inf:
-            return mp.mpf(0)
-        return nan if abs(x) > 2.0 ** 50 else mp.besselj(order, x)
+        return mp.mpf(0) if abs(x) == inf else bessel(mp.besselj, order, x)
     return function
+
+
+def bessel_y(order):
+    def function(x):
+        if x < 0:
+            return nan
+        return -inf if x == 0 else mp.mpf(0) if x == inf else bessel(mp.bessely, order, x)
+    return function
+
+
+def bessel(kind, order, x):
+    """By the first terms of the asymptotic form where x is large, with digits for the angle."""
+    if abs(x) < 1e15:
+        return kind(order, x)
+    with mp.workdps(400):
+        a, u = abs(x), 4 * order * order
+        q = (u - 1) / (8 * a)
+        angle = a - mp.pi / 4 - order * mp.pi / 2
+        sine, cosine = mp.sin(angle), mp.cos(angle)
+        wave = cosine - q * sine if kind is mp.besselj else sine + q * cosine
+        y = mp.sqrt(2 / (mp.pi * a)) * wave
+    return -y if x < 0 and order == 1 else y
 
 
 def cbrt(x):
@@ -217,8 +237,10 @@ FUNCTIONS = [
     ("i1", bessel_i(1, False), [[(-10, 10)], [(8, 714)], [(1e-300, 700, "log")]]),
     ("i0e", bessel_i(0, True), [[(-10, 10)], [(8, 714)], [(1e-300, 1e300, "log")]]),
     ("i1e", bessel_i(1, True), [[(-10, 10)], [(8, 714)], [(1e-300, 1e300, "log")]]),
-    ("j0", bessel_j(0), [[(-10, 10)], [(8, 100)], [(1e-300, 1e6, "log")]]),
-    ("j1", bessel_j(1), [[(-10, 10)], [(8, 100)], [(1e-300, 1e6, "log")]]),
+    ("j0", bessel_j(0), [[(-10, 10)], [(8, 100)], [(1e-300, 1e6, "log")], [(1e6, 1e300, "log")]]),
+    ("j1", bessel_j(1), [[(-10, 10)], [(8, 100)], [(1e-300, 1e6, "log")], [(1e6, 1e300, "log")]]),
+    ("y0", bessel_y(0), [[(0, 10)], [(8, 100)], [(1e-300, 1e6, "log")], [(1e6, 1e300, "log")]]),
+    ("y1", bessel_y(1), [[(0, 10)], [(8, 100)], [(1e-300, 1e6, "log")], [(1e6, 1e300, "log")]]),
     ("gammainc", gammainc(0), [[(0, 3), (0, 4)], [(0, 25), (0, 50)], [(18, 60), (10, 90)],
                                [(1e-5, 1e5, "log"), (1e-5, 1e5, "log")], [(990, 1010), (900, 1100)]]),
     ("gammaincc", gammainc(1), [[(0, 3), (0, 4)], [(0, 25), (0, 50)], [(18, 60), (10, 90)],
