@@ -8,9 +8,6 @@
 
 namespace croton {
 
-namespace {
-
-/// The shape to which the operands of an elementwise node broadcast.
 Shape broadcast_shape(std::span<const Array> inputs) {
   std::size_t rank = 0;
   for (const Array& input : inputs) rank = std::max(rank, input.ndim());
@@ -27,6 +24,8 @@ Shape broadcast_shape(std::span<const Array> inputs) {
   }
   return shape;
 }
+
+namespace {
 
 constexpr std::size_t kMaxOperands = 4;
 

@@ -9,6 +9,9 @@
 
 namespace croton {
 
+/// The shape to which the operands of an elementwise node broadcast.
+Shape broadcast_shape(std::span<const Array> inputs);
+
 /// Whether `evaluate` can give the value of the node: not of random ops, inputs and shared values.
 bool can_evaluate(const Node& node);
 

@@ -1,10 +1,12 @@
-// signbit, copysign, hypot, cbrt.
+// signbit, copysign, hypot, nextafter, cbrt.
 #include <cmath>
 
 #include "compiler/kernel/math.h"
 #include "croton/math.h"
+#include "ops/evaluate.h"
 #include "ops/registry.h"
 #include "ops/scalar.h"
+#include "ops/special_reference.h"
 
 namespace croton {
 
@@ -103,6 +105,57 @@ OpDef hypot_op() {
   };
 }
 
+/// The bits of a as an integer, one up or down. Those of float16 and bfloat16 in their own 16.
+Expr next_after(Builder& b, Args x, const Node& node) {
+  const DType dtype = node.inputs[0].dtype();
+  const DType bits = size_of(dtype) == 2   ? DType::int16
+                     : size_of(dtype) == 4 ? DType::int32
+                                           : DType::int64;
+  const Expr a = x[0];
+  const Expr own = b.bitcast(b.cast(a, dtype), bits);
+  const Expr one = b.integer(bits, 1);
+  const Expr away = (a < x[1]) == (zero(a) < a);
+  const Expr sign = b.integer(bits, std::int64_t{-1} << (8 * size_of(dtype) - 1));
+  const Expr least = b.select(x[1] < zero(a), one | sign, one);
+  const Expr moved = b.select(a == zero(a), least, b.select(away, own + one, own - one));
+  const Expr y = b.cast(b.bitcast(moved, dtype), a.dtype());
+  return b.select(a == x[1], x[1], b.select((a == a) & (x[1] == x[1]), y, a + x[1]));
+}
+
+std::vector<Array> next_after_reference(const Node& node, std::span<const Array> inputs) {
+  const DType dtype = node.outputs[0].dtype;
+  const Shape shape = broadcast_shape(inputs);
+  const auto numbers = [&](const Array& x) {
+    return x.astype(DType::float64).broadcast_to(shape).to_vector<double>();
+  };
+  const std::vector<double> a = numbers(inputs[0]);
+  const std::vector<double> c = numbers(inputs[1]);
+  std::vector<double> result;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    result.push_back(reference::next_after(dtype, a[i], c[i]));
+  }
+  return {Array::from<double>(result, shape).astype(dtype)};
+}
+
+OpDef nextafter_op() {
+  return {
+      .name = "nextafter",
+      .doc = "The number next to a on the way to b, in their dtype.",
+      .cost = 12,
+      .infer = rule<2, Accept::floating>,
+      .scalar = next_after,
+      .grad =
+          [](const GradArgs& args) {
+            return gradients(
+                args, [](const Variable& g) { return g; },
+                [&](const Variable&) { return zeros_like(args.in(1), args.node.loc); });
+          },
+      .scalar_reference = {.real = [](const double* x) { return std::nextafter(x[0], x[1]); }},
+      .reference = next_after_reference,
+      .examples = {example({{-5, 5}, {6, 7}})},
+  };
+}
+
 Variable grad_cbrt(V g, V, V y) { return g / (3 * square(y)); }
 
 }  // namespace
@@ -111,6 +164,7 @@ void register_scalar_float_ops(OpRegistry& registry) {
   registry.add(signbit_op());
   registry.add(copysign_op());
   registry.add(hypot_op());
+  registry.add(nextafter_op());
   registry.add(float_function<grad_cbrt>(
       "cbrt", "The cube root.", 40,
       [](Builder&, Args x, const Node&) { return kernel::cbrt(x[0]); },
@@ -123,6 +177,9 @@ Variable copysign(const Operand& a, const Operand& b) {
 }
 Variable hypot(const Operand& a, const Operand& b) {
   return make("hypot", Promotion::floating, a, b);
+}
+Variable nextafter(const Operand& a, const Operand& b) {
+  return make("nextafter", Promotion::floating, a, b);
 }
 Variable cbrt(const Operand& x) { return make("cbrt", Promotion::floating, x); }
 

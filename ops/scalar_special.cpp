@@ -1,4 +1,4 @@
-// erfcx, erfinv, erfcinv; gamma, gammaln, digamma, polygamma; i0, i1, i0e, i1e, j0, j1.
+// erfcx, erfinv, erfcinv; gamma, gammaln, digamma, polygamma; i0, i1, i0e, i1e, j0, j1, y0, y1.
 #include <cmath>
 #include <numbers>
 
@@ -54,6 +54,13 @@ Variable grad_i1e(V g, V x, V y) {
 }
 Variable grad_j0(V g, V x, V) { return -g * j1(x); }
 Variable grad_j1(V g, V x, V y) { return g * (j0(x) - ratio<-1>(x, y)); }
+
+Variable grad_y0(V g, V x, V) { return -g * y1(x); }
+Variable grad_y1(V g, V x, V y) {
+  // Both terms are infinite at 0, of which y1(x) / x is the larger.
+  const Variable origin = eq(x, 0);
+  return g * where(origin, -y, y0(x) - y / where(origin, 1, x));
+}
 
 int order_of(const Node& node) { return static_cast<int>(node.attrs().integer("n")); }
 
@@ -116,6 +123,10 @@ void register_scalar_special_ops(OpRegistry& registry) {
                  example(1, -6, 6));
   CROTON_SPECIAL(j1, "The Bessel function of the first kind, order 1.", 120, ::j1(x[0]),
                  example(1, -6, 6));
+  CROTON_SPECIAL(y0, "The Bessel function of the second kind, order 0; NaN below 0.", 180,
+                 reference::bessel_y(0, x[0]), example(1, 0.3, 9));
+  CROTON_SPECIAL(y1, "The Bessel function of the second kind, order 1; NaN below 0.", 180,
+                 reference::bessel_y(1, x[0]), example(1, 0.3, 9));
 }
 
 Variable erfcx(const Operand& x) { return make("erfcx", Promotion::floating, x); }
@@ -126,11 +137,10 @@ Variable gammaln(const Operand& x) { return make("gammaln", Promotion::floating,
 Variable digamma(const Operand& x) { return make("digamma", Promotion::floating, x); }
 
 Variable polygamma(int n, const Operand& x) {
-  constexpr int kMost = 100;
-  if (n < 0 || n > kMost) {
+  if (n < 0 || n > kernel::kMostPolygamma) {
     graph_error("polygamma",
                 "no such order: got " + std::to_string(n) + ", expected 0 to " +
-                    std::to_string(kMost) + "; a gradient needs the next one",
+                    std::to_string(kernel::kMostPolygamma) + "; a gradient needs the next one",
                 x.loc());
   }
   if (n == 0) return digamma(x.named("polygamma"));
@@ -152,5 +162,7 @@ Variable i0e(const Operand& x) { return make("i0e", Promotion::floating, x); }
 Variable i1e(const Operand& x) { return make("i1e", Promotion::floating, x); }
 Variable j0(const Operand& x) { return make("j0", Promotion::floating, x); }
 Variable j1(const Operand& x) { return make("j1", Promotion::floating, x); }
+Variable y0(const Operand& x) { return make("y0", Promotion::floating, x); }
+Variable y1(const Operand& x) { return make("y1", Promotion::floating, x); }
 
 }  // namespace croton

@@ -1,5 +1,6 @@
 #include "ops/special_reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -138,6 +139,30 @@ double bessel_i(int order, double x) {
   if (std::fabs(x) > 715) return order == 1 ? std::copysign(kInfinity, x) : kInfinity;
   const Wide e = std::exp(std::fabs(Wide(x)));
   return static_cast<double>(bessel_i_scaled(order, x) * e);
+}
+
+double next_after(DType dtype, double a, double b) {
+  if (dtype == DType::float64) return std::nextafter(a, b);
+  if (dtype == DType::float32) return std::nextafter(static_cast<float>(a), static_cast<float>(b));
+  if (a == b) return b;
+  if (std::isnan(a) || std::isnan(b)) return kNan;
+  // Steps of 2^-24 or 2^-133, or of the last of the digits that it has.
+  const bool half = dtype == DType::float16;
+  const int digits = half ? 11 : 8;
+  if (std::isinf(a)) return std::copysign(half ? 65504 : 0x1.fep127, a);
+  const bool towards_zero = a != 0 && (a < b) != (a > 0);
+  int exponent = 0;
+  const double fraction = std::frexp(a, &exponent);
+  if (towards_zero && std::fabs(fraction) == 0.5) --exponent;
+  const int least = half ? -24 : -133;
+  const double step = std::ldexp(1.0, a == 0 ? least : std::max(exponent - digits, least));
+  const double next = a + (b > a ? step : -step);
+  return std::fabs(next) > (half ? 65504 : 0x1.fep127) ? std::copysign(kInfinity, next) : next;
+}
+
+double bessel_y(int order, double x) {
+  if (x == 0) return -kInfinity;
+  return x < 0 ? kNan : order == 0 ? ::y0(x) : ::y1(x);
 }
 
 namespace {

@@ -62,30 +62,50 @@ Digits digits_of(Builder& b, Expr x) {
   return digits;
 }
 
-// x times 2/pi, of which whole multiples of 4 are left out part by part: each product is exact as
-// the sum of two, and so is the sum of their digits. The loop runs only where a lane needs it.
-FarReduced reduce_far(const Format& w, Expr x, Expr far, std::size_t parts) {
+// Those of one part of 2/pi times a number: the product is exact as the sum of two.
+Digits digits_of_product(Builder& b, Expr x, Expr part) {
+  const Expr high = x * part;
+  Digits digits = digits_of(b, high);
+  const Digits lower = digits_of(b, b.fma(x, part, -high));
+  for (int k = 0; k < 4; ++k) digits[k] = digits[k] + lower[k];
+  return digits;
+}
+
+// The digits of x times 2/pi modulo 4, by a loop that runs only where a lane is `far`; of a number
+// that is known they are known too.
+Digits sum_digits(const Format& w, Expr x, Expr far, std::span<const double> parts) {
   Builder& b = w.b;
   const Expr scaled = x * w.number(0x1p-100);
-  const Expr count =
-      b.select(b.unary(Unary::any_lane, far), b.i64(static_cast<std::int64_t>(parts)), b.i64(0));
+  Digits sums{w.number(0), w.number(0), w.number(0), w.number(0)};
+  if (b.node(x.id).op == Op::constant) {
+    for (const double part : parts) {
+      const Digits more = digits_of_product(b, scaled, w.number(part));
+      for (int k = 0; k < 4; ++k) sums[k] = sums[k] + more[k];
+    }
+    return sums;
+  }
+  const Expr all = b.i64(static_cast<std::int64_t>(parts.size()));
+  const Expr count = b.select(b.unary(Unary::any_lane, far), all, b.i64(0));
   const Accumulator zero{.fold = Fold::sum, .dtype = DType::float64};
   const Expr loop = b.begin_loop(count, {zero, zero, zero, zero});
-  const Expr part = chosen(b, loop, std::span(kTwoOverPiParts).first(parts));
-  const Expr high = scaled * part;
-  const Digits upper = digits_of(b, high);
-  const Digits lower = digits_of(b, b.fma(scaled, part, -high));
-  for (int k = 0; k < 4; ++k) b.accumulate(loop, k, upper[k] + lower[k]);
+  const Digits more = digits_of_product(b, scaled, chosen(b, loop, parts));
+  for (int k = 0; k < 4; ++k) b.accumulate(loop, k, more[k]);
   b.end(loop);
-  const auto sum_of = [&](int k) { return b.result(loop, k); };
-  const Expr quadrant = b.unary(Unary::round, sum_of(0) * w.number(1 / kDigits[0]));
-  const Expr first = b.fma(quadrant, w.number(-kDigits[0]), sum_of(0));
-  const Double a =
-      sum_of_any(first * w.number(1 / kDigits[0]), sum_of(1) * w.number(1 / kDigits[1]));
-  const Double c = sum_of_any(a.low, sum_of(2) * w.number(1 / kDigits[2]));
+  for (int k = 0; k < 4; ++k) sums[k] = b.result(loop, k);
+  return sums;
+}
+
+// x times 2/pi, of which whole multiples of 4 are left out part by part, and the sums of digits are
+// exact.
+FarReduced reduce_far(const Format& w, Expr x, Expr far, std::size_t parts) {
+  Builder& b = w.b;
+  const Digits sums = sum_digits(w, x, far, std::span(kTwoOverPiParts).first(parts));
+  const Expr quadrant = b.unary(Unary::round, sums[0] * w.number(1 / kDigits[0]));
+  const Expr first = b.fma(quadrant, w.number(-kDigits[0]), sums[0]);
+  const Double a = sum_of_any(first * w.number(1 / kDigits[0]), sums[1] * w.number(1 / kDigits[1]));
+  const Double c = sum_of_any(a.low, sums[2] * w.number(1 / kDigits[2]));
   const Double turn = sum_of_any(a.high, c.high);
-  const Double angle =
-      product(b, {turn.high, turn.low + (c.low + sum_of(3))}, constant(w, kHalfPi));
+  const Double angle = product(b, {turn.high, turn.low + (c.low + sums[3])}, constant(w, kHalfPi));
   return {quadrant, angle.high, angle.low};
 }
 

@@ -54,7 +54,7 @@ UNARY = {
     "polygamma": by_mpmath("polygamma", 1.0),
 }
 for name in ("erfcx", "erfinv", "erfcinv", "gamma", "gammaln", "digamma", "i0", "i1", "i0e", "i1e",
-             "j0", "j1", "log1mexp"):
+             "j0", "j1", "y0", "y1", "log1mexp"):
     UNARY[name] = by_mpmath(name)
 
 
@@ -76,7 +76,8 @@ BINARY = {
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "left_shift": np.left_shift, "right_shift": np.right_shift,
     "leaky_relu": lambda x, a: np.where(x > 0, x, x * a),
-    "trunc_divide": trunc_divide, "fmod": np.fmod, "copysign": np.copysign, "hypot": np.hypot,
+    "trunc_divide": trunc_divide, "fmod": np.fmod, "nextafter": np.nextafter,
+    "copysign": np.copysign, "hypot": np.hypot,
     "gammainc": by_mpmath("gammainc"), "gammaincc": by_mpmath("gammaincc"),
     "betaln": by_mpmath("betaln"), "logaddexp": by_mpmath("logaddexp"), "logaddexp2": by_mpmath("logaddexp2"),
     "logistic_loss": lambda z, t: t * np.logaddexp(0, -z) + (1 - t) * np.logaddexp(0, z),

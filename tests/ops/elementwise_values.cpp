@@ -263,6 +263,78 @@ TEST_CASE("divisions that come in pairs and that round up", "[ops]") {
         std::vector<std::uint8_t>{0, 1, 128});
 }
 
+namespace {
+
+/// Compiled values of a function on floats, of which few are large, and the exact ones.
+template <class T>
+void check_large_angles(Variable (*f)(const Operand&), long double (*exact)(long double),
+                        double ulps) {
+  std::vector<T> x;
+  for (int i = 0; i < 3000; ++i) {
+    const T small = static_cast<T>(0.37 * i - 500);
+    const T large = std::ldexp(static_cast<T>(1) + static_cast<T>(i) / 4096,
+                               std::numeric_limits<T>::max_exponent - 1 - i % 70);
+    x.push_back(i % 37 == 5 ? large : i % 37 == 9 ? -large : small);
+  }
+  x.push_back(std::ldexp(static_cast<T>(16367173), 72));
+  x.push_back(std::numeric_limits<T>::infinity());
+  const DType dtype = dtype_of<T>;
+  const Variable v = tensor("v", dtype, {kAnyDim});
+  const Array given = Array::from<T>(x, {x.size()});
+  const std::vector<T> got = function({v}, f(v)).call({given})[0].template to_vector<T>();
+  for (std::size_t i = 0; i + 1 < x.size(); ++i) {
+    const long double want = exact(x[i]);
+    const T rounded = std::fabs(static_cast<T>(want));
+    const T spacing = std::nextafter(rounded, std::numeric_limits<T>::infinity()) - rounded;
+    INFO(name_of(dtype) << " at " << x[i] << " gives " << got[i]);
+    CHECK(std::fabs(got[i] - want) <= ulps * spacing);
+  }
+  CHECK(std::isnan(got.back()));
+}
+
+}  // namespace
+
+TEST_CASE("angles of any size", "[ops]") {
+  using Real = long double (*)(long double);
+  check_large_angles<float>(croton::sin, static_cast<Real>(std::sin), 1);
+  check_large_angles<float>(croton::cos, static_cast<Real>(std::cos), 1);
+  check_large_angles<float>(croton::tan, static_cast<Real>(std::tan), 2.5);
+  check_large_angles<double>(croton::sin, static_cast<Real>(std::sin), 1);
+  check_large_angles<double>(croton::cos, static_cast<Real>(std::cos), 1);
+  check_large_angles<double>(croton::tan, static_cast<Real>(std::tan), 2.5);
+}
+
+TEST_CASE("the next number, in each float dtype", "[ops]") {
+  const std::vector<double> from{0, -0.0, 1, 1, -1, 2, 3.5, kInfinity, 65504, 1, kNan, 0};
+  const std::vector<double> to{1, -1, 2, 0, 0, 2, 9, 0, kInfinity, kNan, 1, -0.0};
+  struct Wanted {
+    DType dtype;
+    double least, above_one, below_one, above, largest, beyond;
+  };
+  constexpr double kFloat = std::numeric_limits<float>::max();
+  constexpr double kDouble = std::numeric_limits<double>::max();
+  const Wanted all[] = {
+      {DType::float16, 0x1p-24, 1 + 0x1p-10, 1 - 0x1p-11, 3.5 + 0x1p-9, 65504, kInfinity},
+      {DType::bfloat16, 0x1p-133, 1 + 0x1p-7, 1 - 0x1p-8, 3.5 + 0x1p-6, 0x1.fep127, 66048},
+      {DType::float32, 0x1p-149, 1 + 0x1p-23, 1 - 0x1p-24, 3.5 + 0x1p-22, kFloat, 65504 + 0x1p-8},
+      {DType::float64, 0x1p-1074, 1 + 0x1p-52, 1 - 0x1p-53, 3.5 + 0x1p-51, kDouble,
+       65504 + 0x1p-37}};
+  for (const Wanted& w : all) {
+    const Variable a = tensor("a", w.dtype, {kAnyDim}), b = tensor("b", w.dtype, {kAnyDim});
+    const Variable y = nextafter(a, b);
+    CHECK(y.dtype() == w.dtype);
+    const Array as = doubles(from).astype(w.dtype), bs = doubles(to).astype(w.dtype);
+    // 65504 is no bfloat16; it rounds to 65536, which 66048 follows.
+    const std::vector<double> want{w.least, -w.least,  w.above_one, w.below_one, -w.below_one, 2,
+                                   w.above, w.largest, w.beyond,    kNan,        kNan,         0};
+    const Array compiled = function({a, b}, y).call({as, bs})[0];
+    const Array reference = test::value(y, {{a, as}, {b, bs}});
+    INFO(name_of(w.dtype) << ", compiled " << compiled << ", reference " << reference);
+    CHECK(allclose(compiled.astype(DType::float64), doubles(want), 0, 0, true));
+    CHECK(allclose(reference.astype(DType::float64), doubles(want), 0, 0, true));
+  }
+}
+
 TEST_CASE("elementwise functions: dtypes, places and errors", "[ops]") {
   const Variable i = tensor("i", DType::int32, {kAnyDim});
   const Variable half = tensor("h", DType::float16, {kAnyDim});

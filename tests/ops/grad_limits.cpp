@@ -168,6 +168,9 @@ TEST_CASE("slopes of functions where their rules lose digits or divide infinitie
   // -exp(x) / (1 - exp(x))^2.
   CHECK(first(grad(log1mexp(x), x), -2, 0)[0] ==
         Approx(-std::exp(-2) / std::pow(1 - std::exp(-2), 2)).epsilon(1e-13));
+  CHECK(first(y0(x), 0, 0)[0] == kInf);
+  CHECK(first(y1(x), 0, 0)[0] == kInf);
+  CHECK(first(nextafter(x, y), 1, 2) == Slopes{1, 0});
 }
 
 TEST_CASE("gradients of standard deviations of equal numbers", "[ops][grad][limits]") {

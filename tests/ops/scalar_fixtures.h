@@ -50,6 +50,11 @@ inline std::uint64_t bits_of(const std::string& text, DType dtype) {
   return kernel::bits_of_integer(dtype, static_cast<std::int64_t>(value));
 }
 
+/// Whether the values in float32 are those in float64, rounded.
+inline bool is_rounded_in_float32(const Block& block) {
+  return block.op != "cast" && block.op != "nextafter";
+}
+
 /// The column of operands, or of results, as an array.
 inline Array column(const Block& block, std::size_t k, DType dtype) {
   const std::size_t rows = block.rows.size();

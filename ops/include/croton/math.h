@@ -59,6 +59,9 @@ CROTON_API Variable nan_to_num(const Operand& x, double nan = 0, std::optional<d
 /// |a| with the sign of b, where NaN counts as positive; gives floats. The gradient of a is 0 at 0,
 /// that of b is 0.
 CROTON_API Variable copysign(const Operand& a, const Operand& b);
+/// The number of their common dtype that comes next to a on the way to b, and b where they are
+/// equal; gives floats. The gradient of a is 1, that of b is 0.
+CROTON_API Variable nextafter(const Operand& a, const Operand& b);
 /// sqrt(a^2 + b^2) without overflow, infinite where either is; gives floats. The gradient at the
 /// origin is 0.
 CROTON_API Variable hypot(const Operand& a, const Operand& b);
@@ -103,7 +106,6 @@ CROTON_API Variable xlog1py(const Operand& x, const Operand& y);
 /// x * pi / 180 and its inverse.
 CROTON_API Variable deg2rad(const Operand& x);
 CROTON_API Variable rad2deg(const Operand& x);
-// Angles beyond 2^50 give NaN.
 CROTON_API Variable sin(const Operand& x);
 CROTON_API Variable cos(const Operand& x);
 CROTON_API Variable tan(const Operand& x);
@@ -158,9 +160,12 @@ CROTON_API Variable i0(const Operand& x);
 CROTON_API Variable i1(const Operand& x);
 CROTON_API Variable i0e(const Operand& x);
 CROTON_API Variable i1e(const Operand& x);
-/// Bessel functions of the first kind, orders 0 and 1; NaN beyond 2^50.
+/// Bessel functions of the first kind, orders 0 and 1.
 CROTON_API Variable j0(const Operand& x);
 CROTON_API Variable j1(const Operand& x);
+/// Bessel functions of the second kind, orders 0 and 1; -inf at 0, NaN below.
+CROTON_API Variable y0(const Operand& x);
+CROTON_API Variable y1(const Operand& x);
 
 // Comparisons give bool. A comparison is never a C++ condition: see where.
 CROTON_API Variable lt(const Operand& a, const Operand& b);
