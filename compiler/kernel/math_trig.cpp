@@ -71,35 +71,10 @@ Digits digits_of_product(Builder& b, Expr x, Expr part) {
   return digits;
 }
 
-// The digits of x times 2/pi modulo 4, by a loop that runs only where a lane is `far`; of a number
-// that is known they are known too.
-Digits sum_digits(const Format& w, Expr x, Expr far, std::span<const double> parts) {
+// x times 2/pi, of which whole multiples of 4 are left out part by part, from the digits that are
+// left; sums of digits are exact.
+FarReduced join_digits(const Format& w, const Digits& sums) {
   Builder& b = w.b;
-  const Expr scaled = x * w.number(0x1p-100);
-  Digits sums{w.number(0), w.number(0), w.number(0), w.number(0)};
-  if (b.node(x.id).op == Op::constant) {
-    for (const double part : parts) {
-      const Digits more = digits_of_product(b, scaled, w.number(part));
-      for (int k = 0; k < 4; ++k) sums[k] = sums[k] + more[k];
-    }
-    return sums;
-  }
-  const Expr all = b.i64(static_cast<std::int64_t>(parts.size()));
-  const Expr count = b.select(b.unary(Unary::any_lane, far), all, b.i64(0));
-  const Accumulator zero{.fold = Fold::sum, .dtype = DType::float64};
-  const Expr loop = b.begin_loop(count, {zero, zero, zero, zero});
-  const Digits more = digits_of_product(b, scaled, chosen(b, loop, parts));
-  for (int k = 0; k < 4; ++k) b.accumulate(loop, k, more[k]);
-  b.end(loop);
-  for (int k = 0; k < 4; ++k) sums[k] = b.result(loop, k);
-  return sums;
-}
-
-// x times 2/pi, of which whole multiples of 4 are left out part by part, and the sums of digits are
-// exact.
-FarReduced reduce_far(const Format& w, Expr x, Expr far, std::size_t parts) {
-  Builder& b = w.b;
-  const Digits sums = sum_digits(w, x, far, std::span(kTwoOverPiParts).first(parts));
   const Expr quadrant = b.unary(Unary::round, sums[0] * w.number(1 / kDigits[0]));
   const Expr first = b.fma(quadrant, w.number(-kDigits[0]), sums[0]);
   const Double a = sum_of_any(first * w.number(1 / kDigits[0]), sums[1] * w.number(1 / kDigits[1]));
@@ -107,6 +82,38 @@ FarReduced reduce_far(const Format& w, Expr x, Expr far, std::size_t parts) {
   const Double turn = sum_of_any(a.high, c.high);
   const Double angle = product(b, {turn.high, turn.low + (c.low + sums[3])}, constant(w, kHalfPi));
   return {quadrant, angle.high, angle.low};
+}
+
+// Of a number that is known all is known; else by a loop over the parts in one that runs, once,
+// only where a lane is `far`.
+FarReduced reduce_far(const Format& w, Expr x, Expr far, std::size_t count) {
+  Builder& b = w.b;
+  const auto parts = std::span(kTwoOverPiParts).first(count);
+  if (b.node(x.id).op == Op::constant) {
+    const Expr scaled = x * w.number(0x1p-100);
+    Digits sums{w.number(0), w.number(0), w.number(0), w.number(0)};
+    for (const double part : parts) {
+      const Digits more = digits_of_product(b, scaled, w.number(part));
+      for (int k = 0; k < 4; ++k) sums[k] = sums[k] + more[k];
+    }
+    return join_digits(w, sums);
+  }
+  const Accumulator zero{.fold = Fold::sum, .dtype = DType::float64};
+  const Expr once = b.select(b.unary(Unary::any_lane, far), b.i64(1), b.i64(0));
+  const Expr outer = b.begin_loop(once, {zero, zero, zero});
+  const Expr scaled = x * w.number(0x1p-100);
+  const Expr loop = b.begin_loop(b.i64(static_cast<std::int64_t>(count)), {zero, zero, zero, zero});
+  const Digits more = digits_of_product(b, scaled, chosen(b, loop, parts));
+  for (int k = 0; k < 4; ++k) b.accumulate(loop, k, more[k]);
+  b.end(loop);
+  Digits sums;
+  for (int k = 0; k < 4; ++k) sums[k] = b.result(loop, k);
+  const FarReduced found = join_digits(w, sums);
+  b.accumulate(outer, 0, found.quadrant);
+  b.accumulate(outer, 1, found.rest);
+  b.accumulate(outer, 2, found.tail);
+  b.end(outer);
+  return {b.result(outer, 0), b.result(outer, 1), b.result(outer, 2)};
 }
 
 // In float64: exact enough for every float32.
