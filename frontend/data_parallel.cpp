@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <unordered_set>
 
 #include "compiler/graph/infer.h"
 #include "compiler/graph/op.h"
@@ -15,7 +14,7 @@
 #include "frontend/default_runtime.h"
 #include "frontend/function_graph.h"
 #include "frontend/function_impl.h"
-#include "runtime/array_access.h"
+#include "frontend/rows.h"
 #include "runtime/runtime.h"
 
 namespace croton {
@@ -38,11 +37,6 @@ Share share_of(std::int64_t rows, std::size_t contexts, int slices) {
   return share;
 }
 
-/// Where piece k of n begins: sizes differ by at most 1, larger ones come first.
-std::int64_t begin_of(std::int64_t rows, int k, int n) {
-  return rows / n * k + std::min<std::int64_t>(k, rows % n);
-}
-
 /// The rows at which the shards begin, and where the last one ends.
 std::vector<std::int64_t> edges(std::int64_t rows, const Share& share) {
   std::vector<std::int64_t> result;
@@ -59,14 +53,6 @@ std::vector<std::int64_t> edges(std::int64_t rows, const Share& share) {
 
 }  // namespace
 
-Rows::Rows(const Array& rows) : kind_(Kind::list) {
-  if (rows.ndim() != 1 || !is_integer(rows.dtype())) {
-    throw UserError(fmt::format("[batch] rows must be a vector of integers: got {} with {} axes",
-                                name_of(rows.dtype()), rows.ndim()));
-  }
-  rows_ = rows.astype(DType::int64).to_vector<std::int64_t>();
-}
-
 struct DataParallel::Impl {
   std::shared_ptr<Runtime> runtime;
   Config config;
@@ -81,18 +67,15 @@ struct DataParallel::Impl {
 
   std::shared_ptr<const Function::Impl> function(const Share& share,
                                                  std::vector<std::string>* by_all = nullptr) const;
-  std::int64_t rows_of(std::span<const Array> arguments) const;
-  std::string title(std::size_t i) const;
+  std::int64_t rows_of(std::span<const Array> arguments) const {
+    return common_rows(graph.graph.inputs, request.scattered, arguments,
+                       [this](const std::string& what) { fail(what); })
+        .value_or(1);
+  }
   [[noreturn]] void fail(const std::string& message) const {
     throw CallError(fmt::format("[{}] {}", graph.name, message));
   }
 };
-
-std::string DataParallel::Impl::title(std::size_t i) const {
-  const std::string& name = graph.graph.inputs[i].name();
-  return name.empty() ? fmt::format("argument {}", i)
-                      : fmt::format("argument {} (\"{}\")", i, name);
-}
 
 /// The function of one way to share out the rows, compiled when it is first wanted.
 std::shared_ptr<const Function::Impl> DataParallel::Impl::function(
@@ -115,53 +98,6 @@ std::shared_ptr<const Function::Impl> DataParallel::Impl::function(
   return found;
 }
 
-/// The number of rows that the scattered arguments agree on; 1 where there are none.
-std::int64_t DataParallel::Impl::rows_of(std::span<const Array> arguments) const {
-  std::optional<std::size_t> first;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (!request.scattered[i]) continue;
-    const Array& array = arguments[i];
-    if (!array.has_value()) fail(fmt::format("{} is an empty Array", title(i)));
-    const int rank = graph.graph.inputs[i].ndim();
-    if (array.ndim() != static_cast<std::size_t>(rank)) {
-      fail(fmt::format("{} has {} axes: expected {}", title(i), array.ndim(), rank));
-    }
-    if (!first) first = i;
-    const std::int64_t expected = arguments[*first].shape()[0];
-    if (array.shape()[0] != expected) {
-      fail(
-          fmt::format("{} has {} rows and {} has {}: inputs whose rows are shared out have the "
-                      "same number of them; one that each context gets whole is to_all(x)",
-                      title(*first), expected, title(i), array.shape()[0]));
-    }
-    const std::int64_t known = graph.graph.inputs[i].static_shape()[0];
-    if (known != kAnyDim && known != expected) {
-      fail(fmt::format("{} has {} rows: it was declared with {}", title(i), expected, known));
-    }
-  }
-  return first ? arguments[*first].shape()[0] : 1;
-}
-
-namespace {
-
-Array chosen_rows(const Array& array, std::span<const std::int64_t> rows) {
-  const Array from = array.to_host().contiguous();
-  Shape shape = from.shape();
-  const auto bytes = static_cast<std::size_t>(from.nbytes()) /
-                     static_cast<std::size_t>(std::max<std::int64_t>(shape[0], 1));
-  shape[0] = static_cast<std::int64_t>(rows.size());
-  Array result = Array::empty(shape, from.dtype());
-  auto* to = static_cast<std::byte*>(const_cast<void*>(result.raw_data()));
-  const auto* source = static_cast<const std::byte*>(from.raw_data());
-  for (const std::int64_t row : rows) {
-    std::copy_n(source + bytes * static_cast<std::size_t>(row), bytes, to);
-    to += bytes;
-  }
-  return result;
-}
-
-}  // namespace
-
 const DataParallel::Impl& DataParallel::impl() const {
   if (impl_ == nullptr) {
     throw UserError(
@@ -176,15 +112,7 @@ Outputs DataParallel::operator()(const Arg& a, const Arg& b, const Arg& c, const
   const Arg* const args[] = {&a, &b, &c, &d, &e, &f, &g, &h};
   std::size_t count = std::size(args);
   while (count > 0 && args[count - 1]->empty()) --count;
-  std::vector<Array> arrays;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t known = std::min(i, mine.graph.graph.inputs.size() - 1);
-    arrays.push_back(
-        mine.graph.graph.inputs.empty()
-            ? Array()
-            : Function::Impl::argument(*args[i], mine.graph.graph.inputs[known], i, name()));
-  }
-  return call(arrays);
+  return call(arrays_of(std::span(args, count), mine.graph.graph.inputs, name()));
 }
 
 Outputs DataParallel::call(std::span<const Array> arguments, const BatchOptions& options) const {
@@ -218,24 +146,12 @@ Outputs DataParallel::call(std::span<const Array> arguments, const BatchOptions&
 
 /// Leaves the rows that are asked for.
 void DataParallel::choose(const Rows& batch, std::vector<Array>& arguments) const {
-  if (batch.kind_ == Rows::Kind::all) return;
   const Impl& mine = impl();
-  const std::int64_t rows = mine.rows_of(arguments);
-  const auto wrapped = [&](std::int64_t row, std::int64_t most) {
-    const std::int64_t at = row < 0 ? row + rows : row;
-    if (at < 0 || at > most) {
-      mine.fail(fmt::format("batch: row {} is out of bounds for {} rows", row, rows));
-    }
-    return at;
-  };
-  std::vector<std::int64_t> list;
-  for (const std::int64_t row : batch.rows_) list.push_back(wrapped(row, rows - 1));
+  const ChosenRows chosen =
+      RowsAccess::choose(batch, mine.rows_of(arguments),
+                         [&](const std::string& what) { mine.fail("batch: " + what); });
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (!mine.request.scattered[i]) continue;
-    arguments[i] =
-        batch.kind_ == Rows::Kind::list
-            ? chosen_rows(arguments[i], list)
-            : arguments[i].slice(0, wrapped(batch.start_, rows), wrapped(batch.stop_, rows));
+    if (mine.request.scattered[i]) arguments[i] = chosen_rows(arguments[i], chosen);
   }
 }
 
@@ -249,34 +165,6 @@ FunctionStatistics DataParallel::statistics() const {
   return mine.function({static_cast<int>(mine.contexts.size()), 1})->statistics();
 }
 
-namespace {
-
-std::vector<std::string> contexts_of(const std::vector<std::string>& asked, Runtime& runtime,
-                                     const Loc& loc) {
-  std::vector<std::string> contexts;
-  if (asked.empty()) {
-    contexts = runtime.bound_names();
-    if (contexts.empty()) contexts.push_back(runtime.default_context());
-    return contexts;
-  }
-  std::unordered_set<std::string> seen;
-  for (const std::string& name : asked) {
-    try {
-      contexts.push_back(runtime.canonical_name(name));
-    } catch (const ConfigError& error) {
-      throw ConfigError(
-          fmt::format("{}; asked for by data_parallel at {}", error.what(), to_text(loc)));
-    }
-    if (!seen.insert(contexts.back()).second) {
-      throw GraphError(fmt::format("[data_parallel] the context '{}' is given twice; at {}", name,
-                                   to_text(loc)));
-    }
-  }
-  return contexts;
-}
-
-}  // namespace
-
 DataParallel data_parallel(const std::vector<ParallelInput>& inputs,
                            const std::vector<ParallelOutput>& outputs,
                            const DataParallelOptions& options, Loc loc) {
@@ -284,18 +172,8 @@ DataParallel data_parallel(const std::vector<ParallelInput>& inputs,
   config.check_scopes(process_config(), {FlagScope::building, FlagScope::compile},
                       "data_parallel(..., {.config = })");
   auto impl = std::make_shared<DataParallel::Impl>();
-  std::vector<Variable> symbols;
-  for (const ParallelInput& input : inputs) {
-    symbols.push_back(input.value);
-    impl->request.scattered.push_back(input.scattered);
-    if (!input.scattered || !input.value.defined()) continue;
-    if (input.value.ndim() == 0 || input.value.static_shape()[0] == 1) {
-      throw GraphError(fmt::format(
-          "[data_parallel] input {} ({}) has no rows to share out: each context gets all of "
-          "to_all(x); at {}",
-          symbols.size() - 1, input.value.node()->outputs[0].to_text(), to_text(loc)));
-    }
-  }
+  const std::vector<Variable> symbols = symbols_of(inputs, "data_parallel", loc);
+  for (const ParallelInput& input : inputs) impl->request.scattered.push_back(input.scattered);
   std::vector<Output> plain;
   for (const ParallelOutput& output : outputs) {
     plain.emplace_back(output.name, output.value);
@@ -311,7 +189,7 @@ DataParallel data_parallel(const std::vector<ParallelInput>& inputs,
   FunctionMaker maker(symbols, plain, same, config, loc);
   impl->runtime = default_runtime();
   impl->config = config;
-  impl->contexts = contexts_of(options.contexts, *impl->runtime, loc);
+  impl->contexts = contexts_of(options.contexts, *impl->runtime, "data_parallel", loc);
   maker.bind_transfers(*impl->runtime);
   impl->graph = std::move(maker.graph);
   impl->output_names = std::move(maker.output_names);

@@ -19,6 +19,16 @@ struct PartitionRequest {
   std::vector<bool> scattered;
   /// For each output of the user; Combine::whole where it is shorter.
   std::vector<Combine> combine = {};
+  /// Where it is set, every context is a rank with values of its own: shards compute all from their
+  /// own rows and from what this gives for a shared variable and a context (counted in the order of
+  /// `contexts`), nothing is Combine::whole, and each context updates its own.
+  std::function<Variable(const Variable& shared, int context)> replica = {};
+  /// With `replica`, for each update: what becomes of the values of several shards of one context.
+  std::vector<Combine> combine_updates = {};
+  /// With `replica`: shared variables of which a shard gets some rows. For each shard there are
+  /// more inputs: where the rows start and stop, or with `listed` the vector of their numbers.
+  std::vector<Variable> sliced = {};
+  bool listed = false;
   /// Takes what is computed by every context because no rule cuts it: the op, the user's line.
   std::function<void(const Node& node)> note_whole = {};
 };

@@ -151,18 +151,31 @@ Held Partitioner::aligned(const Held& held, int axis, const std::vector<Variable
   return stretched ? all : cut(all, axis, sizes, loc);
 }
 
+Variable Partitioner::reduce_on(int context, const std::vector<Variable>& partials,
+                                kernel::Fold fold, const Loc& loc) const {
+  const DType dtype = partials[0].dtype();
+  const DType wide = is_narrow(dtype) ? DType::float32 : dtype;
+  Variable sum;
+  for (const Variable& partial : partials) {
+    sum = on(context, [&] {
+      const Variable next = cast_to(partial, wide, loc);
+      return sum.defined() ? folded(fold, sum, next, loc) : next;
+    });
+  }
+  return sum;
+}
+
 Held Partitioner::all_reduce(const std::vector<Variable>& partials, kernel::Fold fold,
                              const Loc& loc) {
   const DType dtype = partials[0].dtype();
-  const DType wide = is_narrow(dtype) ? DType::float32 : dtype;
   // What the shards of one context have is put together there, and travels once.
-  std::vector<Variable> own(at(contexts()));
-  for (int p = 0; p < shards(); ++p) {
-    const int c = context_of(p);
-    own[at(c)] = on(c, [&] {
-      const Variable mine = cast_to(partials[at(p)], wide, loc);
-      return own[at(c)].defined() ? folded(fold, own[at(c)], mine, loc) : mine;
-    });
+  std::vector<Variable> own;
+  for (int c = 0; c < contexts(); ++c) {
+    std::vector<Variable> mine;
+    for (int p = 0; p < shards(); ++p) {
+      if (context_of(p) == c) mine.push_back(partials[at(p)]);
+    }
+    own.push_back(reduce_on(c, mine, fold, loc));
   }
   Held result;
   for (int c = 0; c < contexts(); ++c) {

@@ -56,6 +56,10 @@ class Partitioner {
   /// in the order of the shards, in float32 where they are narrower floats.
   Held all_reduce(const std::vector<Variable>& partials, kernel::Fold fold, const Loc& loc);
 
+  /// Likewise of partial results that are all on one context, in the dtype they are added in.
+  Variable reduce_on(int context, const std::vector<Variable>& partials, kernel::Fold fold,
+                     const Loc& loc) const;
+
   /// The nodes that `build` makes live on that context.
   Variable on(int context, const std::function<Variable()>& build) const;
   /// `v` on a context that may be another than its own.

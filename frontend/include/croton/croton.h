@@ -13,6 +13,7 @@
 #include "croton/error.h"
 #include "croton/function.h"
 #include "croton/grad.h"
+#include "croton/group.h"
 #include "croton/indexing.h"
 #include "croton/jacobian.h"
 #include "croton/linalg.h"

@@ -69,7 +69,7 @@ class CROTON_API Rows {
   Rows(const Array& rows);
 
  private:
-  friend class DataParallel;
+  friend struct RowsAccess;
   enum class Kind { all, range, list };
   Kind kind_ = Kind::all;
   std::int64_t start_ = 0;
