@@ -156,6 +156,7 @@ class CROTON_API Group {
   /// Gives every rank the values of all combined.
   void all_reduce(const SharedList& shareds, CollectiveOp op = CollectiveOp::mean) const;
 
+  /// `batch` chooses among the rows of the arrays that have any.
   void set_value(int rank, const SharedList& shareds, const ArrayList& values,
                  const Rows& batch = {}) const;
   std::vector<Array> get_value(int rank, const std::vector<Shared>& shareds) const;
