@@ -115,6 +115,7 @@ void measure_compiling(const Options& options, Report& report);
 void measure_loops(const Options& options, Report& report);
 void measure_processes(const Options& options, Report& report);
 void measure_nvrtc(const Options& options, Report& report);
+void measure_parallel(const Options& options, Report& report);
 
 /// `nodes` elementwise operations, one on top of the other, of which no two kernels are alike.
 Variable long_chain(const Variable& x, const Variable& y, int nodes);
@@ -126,5 +127,8 @@ int run_counted(const std::string& what, int count);
 /// What the program does when it was started by measure_processes: compiles the training function
 /// once and prints how long it took.
 int compile_in_this_process();
+
+/// What the program does when it was started by measure_parallel: prints rows.
+int measure_in_this_process(const Options& options);
 
 }  // namespace croton::bench

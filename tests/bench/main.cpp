@@ -13,9 +13,11 @@ namespace {
 using namespace croton::bench;
 
 constexpr Section kSections[] = {
-    {"limits", measure_limits}, {"memory", measure_memory},       {"products", measure_products},
-    {"calls", measure_calls},   {"compiling", measure_compiling}, {"processes", measure_processes},
-    {"nvrtc", measure_nvrtc},   {"loops", measure_loops},         {"arrays", measure_arrays},
+    {"limits", measure_limits},       {"memory", measure_memory},
+    {"products", measure_products},   {"calls", measure_calls},
+    {"compiling", measure_compiling}, {"processes", measure_processes},
+    {"nvrtc", measure_nvrtc},         {"loops", measure_loops},
+    {"arrays", measure_arrays},       {"parallel", measure_parallel},
 };
 
 int run(const Options& options) {
@@ -39,13 +41,13 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  bool child = false;
+  bool child = false, parallel = false;
   std::string counted;
   int count = 0, threads = 0;
   CLI::App app("Times of Croton beside the limits of this machine");
   app.add_option("--only", options.only,
                  "run the sections whose name holds this: limits, memory, products, calls, "
-                 "compiling, processes, nvrtc, loops, arrays");
+                 "compiling, processes, nvrtc, loops, arrays, parallel");
   app.add_option("--python", options.python,
                  "the Python of NumPy, PyTorch and JAX, beside which arrays are measured");
   app.add_option("--json", options.json, "write the numbers to this file");
@@ -53,11 +55,13 @@ int main(int argc, char** argv) {
                "fewer repeats and smaller limits: a look, no measurement");
   app.add_option("--threads", threads, "threads to use, by default one for each core");
   app.add_flag("--child", child)->group("");
+  app.add_flag("--parallel", parallel)->group("");
   app.add_option("--counted", counted)->group("");
   app.add_option("--count", count)->group("");
   CLI11_PARSE(app, argc, argv);
   try {
     if (child) return compile_in_this_process();
+    if (parallel) return measure_in_this_process(options);
     // What is compiled here must be compiled here; the disk cache has rows of its own.
     const char* const given = std::getenv("CROTON_FLAGS");
     std::string flags = given ? fmt::format("{},cache=off", given) : "cache=off";
