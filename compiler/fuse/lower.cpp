@@ -75,7 +75,8 @@ void GroupLowering::survey() {
   }
   for (const Node* node : group.nodes) {
     if (!reduces(node, shapes)) continue;
-    aligned(node->inputs[0]);
+    // Another member may read the same operand at another place.
+    at(node->inputs[0], operand_position(node, 0));
     set_fold(node, b.constant(node->outputs[0].dtype, 0));
   }
   for (const Variable& output : group.outputs) {

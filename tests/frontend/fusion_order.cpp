@@ -51,3 +51,19 @@ TEST_CASE("an output in another order than the domain takes over no operand's me
   const Outputs fused = run("FAST_RUN"), plain = run("FAST_COMPILE");
   for (std::size_t k = 0; k < 2; ++k) CHECK(allclose(fused[k], plain[k], 1e-5, 1e-5));
 }
+
+TEST_CASE("a sum reads its operand at other places than what shares its kernel") {
+  // The kernel's axes are (?, 2, 5) for the sum and (2, ?, 5) for the others; sizes known to be 2
+  // make them look the same.
+  const Variable x = tensor("x", DType::float64, {2, kAnyDim, 5});
+  const Variable low = tensor("low", DType::float64, {2, 2, 5});
+  const Variable high = tensor("high", DType::float64, {2, 2, 5});
+  const Function f =
+      function({x, low, high}, {clip(x, low, high), square(x) - x, sum(x, {0, 2}) / 8});
+  const Outputs out =
+      f(Array::arange(20).astype(DType::float64).reshape({2, 2, 5}),
+        Array::zeros({2, 2, 5}, DType::float64), Array::full({2, 2, 5}, 9, DType::float64));
+  CHECK(out[2].to_vector<double>() == std::vector<double>{70.0 / 8, 120.0 / 8});
+  CHECK(out[0].at<double>({1, 1, 0}) == 9);
+  CHECK(out[1].at<double>({1, 0, 2}) == 132);
+}

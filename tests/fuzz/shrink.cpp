@@ -99,9 +99,8 @@ Sample shrink(const Sample& sample, const Setting& mode) {
   for (const Node* node : interior(best)) {
     Sample tried = best;
     tried.outputs.clear();
-    for (std::size_t k = 0; k < node->outputs.size(); ++k) {
-      tried.outputs.push_back(node->out(static_cast<int>(k)));
-    }
+    // The other outputs of a node are scratch memory.
+    tried.outputs.push_back(node->out());
     tried = without_unused(tried);
     if (!still_fails(tried, mode)) continue;
     best = tried;
