@@ -106,6 +106,17 @@ Results cut_along(const Node& node, Partitioner& p) {
   return cut_aligned(node, p, node.inputs[at(k)].ndim(), held.axis, held.sizes);
 }
 
+/// Operands that are joined do not stretch: one that has a single row is an error.
+Results cut_concatenate(const Node& node, Partitioner& p) {
+  const int k = first_cut(node, p);
+  if (k < 0) return {};
+  const int axis = p.held(node.inputs[at(k)]).axis;
+  for (const Variable& input : node.inputs) {
+    if (input.static_shape()[at(axis)] == 1) return {};
+  }
+  return cut_along(node, p);
+}
+
 Results cut_logsumexp(const Node& node, Partitioner& p) {
   const Held held = p.held(node.inputs[0]);
   const int along = static_cast<int>(node.attrs().integer("axis"));
@@ -195,7 +206,7 @@ const std::unordered_map<std::string_view, PartitionRule>& table() {
   static const std::unordered_map<std::string_view, PartitionRule> rules{
       {"argsort", cut_along},
       {"broadcast", cut_broadcast},
-      {"concatenate", cut_along},
+      {"concatenate", cut_concatenate},
       {"cummax", cut_along},
       {"cummin", cut_along},
       {"cumprod", cut_along},

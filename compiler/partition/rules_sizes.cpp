@@ -77,6 +77,27 @@ std::optional<std::int64_t> row_elements(const Shape& shape) {
   return product;
 }
 
+/// The number of rows of an argument: all that are shared out have the same.
+bool counts_argument(const Variable& size) {
+  return is_op(size, "size_of") && is_op(size.node()->inputs[0], "input") &&
+         size.node()->attrs().integer("axis") == 0;
+}
+
+/// How many of `rows` there are for each of `others`, both sizes of one shard's parts; nothing
+/// where that is not known.
+std::optional<std::int64_t> rows_each(const Variable& rows, const Variable& others) {
+  if (rows.same(others) || (counts_argument(rows) && counts_argument(others))) return 1;
+  if (!is_op(rows, "mul")) return {};
+  const std::vector<Variable>& factors = rows.node()->inputs;
+  for (std::size_t k = 0; k < 2; ++k) {
+    const Array* number = constant_value(factors[1 - k]);
+    if (number == nullptr) continue;
+    const std::optional<std::int64_t> each = rows_each(factors[k], others);
+    if (each) return *each * number->item<std::int64_t>();
+  }
+  return {};
+}
+
 /// Whether axes behind the first are the same on both sides, as the user wrote them or as sizes of
 /// the operand itself.
 bool same_rest(const SizeInputs& list, const Variable& x) {
@@ -128,9 +149,9 @@ Results cut_reshape(const Node& node, Partitioner& p) {
         first != nullptr && first->counts_rows() ? first->sizes : held.sizes;
     if (inferred >= 0) {
       // A part of no rows does not tell what is left for a size of -1.
-      const bool rows = first == nullptr || is_op(node.inputs[at(list.input[0])], "size_of");
-      if (!known || !row || rest == 0 || !rows || *row % rest != 0) return {};
-      numbers[at(inferred)] = *row / rest;
+      const std::optional<std::int64_t> each = rows_each(held.sizes[0], sizes[0]);
+      if (!known || !row || rest == 0 || !each || *each * *row % rest != 0) return {};
+      numbers[at(inferred)] = *each * *row / rest;
     }
     return with_local_size(list, p, 0, sizes, front, numbers);
   }
@@ -156,6 +177,12 @@ Results cut_broadcast(const Node& node, Partitioner& p) {
   const int extra = list.rank() - node.inputs[0].ndim();
   if (held.cut()) {
     const int axis = held.axis + extra;
+    // The size that is asked for may be another: then one device has an error, and so have these.
+    const Held* size = list.held(p, axis);
+    const bool kept = size == nullptr
+                          ? list.numbers[at(axis)] == node.inputs[0].static_shape()[at(held.axis)]
+                          : size->counts_rows() && rows_each(size->sizes[0], held.sizes[0]) == 1;
+    if (!kept) return {};
     return with_local_size(
         list, p, axis, held.sizes,
         [&](int shard) { return std::vector<Variable>{p.part(held, shard)}; }, list.numbers);

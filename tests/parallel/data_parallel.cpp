@@ -254,6 +254,38 @@ TEST_CASE("wrong arguments of data-parallel functions", "[data_parallel]") {
   CHECK_THROWS_AS(h(Array::ones({4}), Array::ones({3})), CallError);
 }
 
+TEST_CASE("rows that were joined with other axes come apart again", "[data_parallel]") {
+  const Variable x = tensor("x", DType::float32, {kAnyDim, 2, 4}), y = vector("y");
+  const Variable steps = exp(reshape(x, {-1, 4}));
+  const std::vector<Variable> wanted{
+      reshape(steps, {x.shape(0), 2, -1}), reshape(steps, {x.shape(0), -1}),
+      reshape(steps, {y.shape(0), -1}), reshape(reshape(steps, {-1, 2}), {x.shape(0), -1, 2})};
+  const Function one = function({x, y}, wanted, {.on_unused = OnUnused::ignore});
+  const DataParallel f =
+      data_parallel({x, y}, {wanted[0], wanted[1], wanted[2], wanted[3]},
+                    {.contexts = first_contexts(3), .on_unused = OnUnused::ignore});
+  CHECK(f.computed_by_all().empty());
+  for (const int rows : {7, 3, 1, 0}) {
+    const Array values = numbers({rows, 2, 4}, 3), others = numbers({rows}, 4);
+    const Outputs got = f(values, others), right = one(values, others);
+    for (std::size_t k = 0; k < wanted.size(); ++k) CHECK(array_equal(got[k], right[k]));
+  }
+}
+
+TEST_CASE("sizes that clash on one device clash on several", "[data_parallel]") {
+  const Variable x = matrix("x"), w = matrix("w"), one_row = row("r");
+  const auto fails = [&](const Variable& v, const Array& a, const Array& b) {
+    const DataParallel f =
+        data_parallel({x, to_all(w), to_all(one_row)}, {v},
+                      {.contexts = first_contexts(3), .on_unused = OnUnused::ignore});
+    CHECK_THROWS_AS(f(a, b, Array::zeros({1, 3})), UserError);
+  };
+  fails(broadcast_to(x, {5, 3}), Array::ones({6, 3}), Array::ones({6, 3}));
+  fails(broadcast_to(x, {w.shape(0), 3}), Array::ones({6, 3}), Array::ones({3, 3}));
+  // Each context has one row.
+  fails(concatenate({x, one_row}, 1), Array::ones({3, 3}), Array::ones({3, 3}));
+}
+
 TEST_CASE("a call that fails changes nothing, and the next one works", "[data_parallel]") {
   const Variable x = vector("x", DType::int64);
   const Shared table = shared(whole_numbers({5}, 1), {.name = "table"});
