@@ -42,7 +42,7 @@ class Groups {
                                               to_text(root.loc), reason));
                 });
     use_own_kernels(list, [](const std::string& name) { return default_runtime()->target(name); });
-    for (const Group& group : list) {
+    for (const FusionGroup& group : list) {
       if (group.kind == GroupKind::view) continue;
       for (const Node* node : group.nodes) number_.emplace(node, steps_);
       steps_ += launches_of(group);
@@ -73,7 +73,7 @@ class Groups {
   const Shapes& shapes() const { return shapes_; }
 
  private:
-  int launches_of(const Group& group) const {
+  int launches_of(const FusionGroup& group) const {
     if (group.kind != GroupKind::reduce && group.kind != GroupKind::kernel) return 1;
     const TargetInfo& target = default_runtime()->target(*group.context);
     return static_cast<int>(schedule(group, shapes_, target).launches.size());
@@ -86,7 +86,7 @@ class Groups {
 
  public:
   std::vector<std::string> apart;  ///< why values have kernels of their own
-  std::vector<Group> list;
+  std::vector<FusionGroup> list;
 };
 
 const char* word_for(GroupKind kind) {
@@ -109,7 +109,7 @@ const char* word_for(GroupKind kind) {
 /// One line a group, "step 2 on dev0, kernel: mul add tanh", then why others did not join.
 std::string fused_text(const Groups& groups) {
   std::string text;
-  for (const Group& group : groups.list) {
+  for (const FusionGroup& group : groups.list) {
     if (group.kind == GroupKind::view) continue;
     std::vector<std::string> names;
     for (const Node* node : group.nodes) names.push_back(node->op->name);
@@ -150,7 +150,7 @@ std::string with_names(std::string text, const Plan& plan) {
 
 std::string kernels_text(const Groups& groups, const TargetInfo& target) {
   std::string text;
-  for (const Group& group : groups.list) {
+  for (const FusionGroup& group : groups.list) {
     if (word_for(group.kind) != std::string_view("kernel")) continue;
     int step = groups.number_of(*group.nodes[0]);
     for (const KernelLaunch& launch : schedule(group, groups.shapes(), target).launches) {

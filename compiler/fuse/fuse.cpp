@@ -90,7 +90,7 @@ GroupKind kind_of(const Node* node) {
 }
 
 /// The values of a group that somebody outside needs.
-void set_outputs(Group& group, int id, const FusionGraph& fusion) {
+void set_outputs(FusionGroup& group, int id, const FusionGraph& fusion) {
   for (const Node* node : group.nodes) {
     const int i = fusion.number.at(node);
     bool needed = fusion.is_output[i];
@@ -104,11 +104,11 @@ void set_outputs(Group& group, int id, const FusionGraph& fusion) {
 
 }  // namespace
 
-std::string to_text(const std::vector<Group>& groups) {
+std::string to_text(const std::vector<FusionGroup>& groups) {
   static constexpr const char* kKinds[] = {"map",     "row",  "reduce", "kernel",
                                            "library", "copy", "view"};
   std::string text;
-  for (const Group& group : groups) {
+  for (const FusionGroup& group : groups) {
     std::vector<std::string> names;
     for (const Node* node : group.nodes) names.push_back(node->op->name);
     text += fmt::format("{} @{}: {} -> {} output{}\n", kKinds[static_cast<int>(group.kind)],
@@ -118,19 +118,19 @@ std::string to_text(const std::vector<Group>& groups) {
   return text;
 }
 
-void use_own_kernels(std::vector<Group>& groups,
+void use_own_kernels(std::vector<FusionGroup>& groups,
                      const std::function<TargetInfo(const std::string&)>& target) {
-  for (Group& group : groups) {
+  for (FusionGroup& group : groups) {
     const bool own = group.kind == GroupKind::library && group.nodes[0]->op->kernel != nullptr;
     if (own && target(*group.context).gpu()) group.kind = GroupKind::kernel;
   }
 }
 
-std::vector<Group> fuse(const Graph& graph, const Shapes& shapes, bool fuse,
-                        const Explain& explain) {
+std::vector<FusionGroup> fuse(const Graph& graph, const Shapes& shapes, bool fuse,
+                              const Explain& explain) {
   FusionGraph fusion(graph, shapes);
   fusion.explain = explain;
-  std::vector<Group> groups;
+  std::vector<FusionGroup> groups;
   GroupOrder order(fusion, groups);
   for (int i = static_cast<int>(fusion.order.size()) - 1; i >= 0; --i) {
     const Node* node = fusion.order[i];
@@ -145,7 +145,7 @@ std::vector<Group> fuse(const Graph& graph, const Shapes& shapes, bool fuse,
     }
     fusion.group_of[i] = static_cast<int>(groups.size());
     order.add_group(i);
-    Group& group = groups.emplace_back();
+    FusionGroup& group = groups.emplace_back();
     group.kind = kind;
     group.nodes = {node};
     group.context = node->context;

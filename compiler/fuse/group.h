@@ -30,7 +30,7 @@ inline constexpr std::size_t kGroupLimit = 256;
 /// a kernel.
 inline constexpr std::size_t kOperandLimit = 96;
 
-struct Group {
+struct FusionGroup {
   GroupKind kind = GroupKind::map;
   std::vector<const Node*> nodes;         ///< members, oldest first
   std::vector<Variable> outputs;          ///< values that others need
@@ -62,10 +62,10 @@ bool reduces(const Node* node, const Shapes& shapes);
 /// With `fuse` false each node is a group of its own. `explain` takes, for each value that a group
 /// reads from memory though it could have been computed there, the reason.
 using Explain = std::function<void(const Node& producer, const Node& root, const char* reason)>;
-std::vector<Group> fuse(const Graph& graph, const Shapes& shapes, bool fuse,
-                        const Explain& explain = {});
+std::vector<FusionGroup> fuse(const Graph& graph, const Shapes& shapes, bool fuse,
+                              const Explain& explain = {});
 
 /// One line a group: its kind, members and outputs.
-std::string to_text(const std::vector<Group>& groups);
+std::string to_text(const std::vector<FusionGroup>& groups);
 
 }  // namespace croton

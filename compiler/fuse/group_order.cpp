@@ -11,7 +11,7 @@ constexpr std::size_t kSearchLimit = 2000;
 
 }  // namespace
 
-GroupOrder::GroupOrder(const FusionGraph& fusion, const std::vector<Group>& groups)
+GroupOrder::GroupOrder(const FusionGraph& fusion, const std::vector<FusionGroup>& groups)
     : fusion_(fusion), groups_(groups), node_place_(fusion.order.size()) {
   std::iota(node_place_.begin(), node_place_.end(), 0);
 }

@@ -13,7 +13,7 @@ namespace croton {
 /// group has older and newer members, and so leads from old nodes to new ones.
 class GroupOrder {
  public:
-  GroupOrder(const FusionGraph& fusion, const std::vector<Group>& groups);
+  GroupOrder(const FusionGraph& fusion, const std::vector<FusionGroup>& groups);
 
   /// A new group, so far of this node alone.
   void add_group(int node);
@@ -38,7 +38,7 @@ class GroupOrder {
   std::optional<std::vector<Unit>> between(const Unit& from, const Unit& to, bool forward);
 
   const FusionGraph& fusion_;
-  const std::vector<Group>& groups_;
+  const std::vector<FusionGroup>& groups_;
   std::vector<int> node_place_;
   std::vector<int> group_place_;
 };

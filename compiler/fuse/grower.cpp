@@ -31,14 +31,14 @@ bool folds_last_axis(const Node* fold, const Shapes& shapes) {
   return true;
 }
 
-bool keeps_an_axis(const Group& group) {
+bool keeps_an_axis(const FusionGroup& group) {
   for (std::size_t axis = 0; axis < group.domain.size(); ++axis) {
     if (!group.reduced[axis] && !group.domain[axis].is(1)) return true;
   }
   return false;
 }
 
-bool has_reduced(const Group& group) {
+bool has_reduced(const FusionGroup& group) {
   return std::find(group.reduced.begin(), group.reduced.end(), true) != group.reduced.end();
 }
 
@@ -49,7 +49,7 @@ bool is_read(const Variable& operand) {
 
 }  // namespace
 
-bool Group::takes(const Node* node) const {
+bool FusionGroup::takes(const Node* node) const {
   if (nodes.size() >= kGroupLimit) return false;
   std::size_t count = reads.size();
   for (const Variable& operand : node->inputs) {
@@ -58,7 +58,7 @@ bool Group::takes(const Node* node) const {
   return count <= kOperandLimit;
 }
 
-void Group::add(const Node* node) {
+void FusionGroup::add(const Node* node) {
   nodes.push_back(node);
   reads.erase(node);
   for (const Variable& operand : node->inputs) {
@@ -70,7 +70,7 @@ void Grower::start(int id, int root) {
   id_ = id;
   order_.add_group(root);
   const Node* node = fusion_.order[root];
-  Group& g = group();
+  FusionGroup& g = group();
   g.context = node->context;
   g.awaits = fusion_.awaits[root];
   const std::vector<Dim>& shape =
@@ -318,7 +318,7 @@ bool Grower::feeds_fold(const Node* node) const {
 }
 
 bool Grower::join_fold(const Node* fold, const std::vector<int>& axes) {
-  Group& g = group();
+  FusionGroup& g = group();
   std::vector<int> kept = axes;
   kept.erase(std::remove(kept.begin(), kept.end(), -1), kept.end());
   std::vector<int> sorted_kept = kept;
@@ -372,7 +372,7 @@ bool Grower::join_fold(const Node* fold, const std::vector<int>& axes) {
 
 /// Where a node would stand in another group's domain: as a value of all of it, as one of the kept
 /// axes, or as a fold over the reduced ones.
-bool Grower::sibling_axes(const Node* node, const Group& g, std::vector<int>& axes) const {
+bool Grower::sibling_axes(const Node* node, const FusionGroup& g, std::vector<int>& axes) const {
   const std::vector<Dim>& shape = fusion_.shapes.of(node)[0].shape;
   const bool reduced = has_reduced(g);
   axes.clear();
@@ -446,7 +446,7 @@ bool Grower::join_sibling(int root) {
   }
   if (nearby.size() > kNearby) nearby.resize(kNearby);
   for (const int other : nearby) {
-    const Group& g = groups_[other];
+    const FusionGroup& g = groups_[other];
     // A group that reads this value has already refused it as a producer; what reads the group's
     // values may read them elsewhere than it would stand.
     const bool feeds = std::any_of(fusion_.users[root].begin(), fusion_.users[root].end(),

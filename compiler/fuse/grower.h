@@ -34,7 +34,7 @@ class GroupOrder;
 /// through others back into it.
 class Grower {
  public:
-  Grower(FusionGraph& fusion, std::vector<Group>& groups, GroupOrder& order, bool fuse)
+  Grower(FusionGraph& fusion, std::vector<FusionGroup>& groups, GroupOrder& order, bool fuse)
       : fusion_(fusion), groups_(groups), order_(order), fuse_(fuse) {}
 
   /// Makes group `group` from node number `root`.
@@ -55,14 +55,14 @@ class Grower {
   bool can_be_output(const Node* node, const std::vector<int>& axes) const;
   bool feeds_fold(const Node* node) const;
   bool follows_fold(const Node* node, const std::vector<int>& axes) const;
-  bool sibling_axes(const Node* node, const Group& group, std::vector<int>& axes) const;
+  bool sibling_axes(const Node* node, const FusionGroup& group, std::vector<int>& axes) const;
   void add(int node);
   void grow();
-  Group& group() { return groups_[id_]; }
-  const Group& group() const { return groups_[id_]; }
+  FusionGroup& group() { return groups_[id_]; }
+  const FusionGroup& group() const { return groups_[id_]; }
 
   FusionGraph& fusion_;
-  std::vector<Group>& groups_;
+  std::vector<FusionGroup>& groups_;
   GroupOrder& order_;
   bool fuse_;
   int id_ = -1;

@@ -9,7 +9,7 @@ namespace croton {
 
 using kernel::Expr;
 
-std::vector<DomainLoop> merge_axes(const Group& group, const std::vector<Access>& accesses,
+std::vector<DomainLoop> merge_axes(const FusionGroup& group, const std::vector<Access>& accesses,
                                    const std::vector<bool>& used_alone) {
   std::vector<DomainLoop> loops;
   for (int axis = 0; axis < static_cast<int>(group.domain.size()); ++axis) {
@@ -57,8 +57,8 @@ class ElementLowering : public Lowering {
   Expr mask_;
 };
 
-GroupLowering::GroupLowering(const Group& group, const Shapes& shapes, kernel::Builder& builder,
-                             bool check_bounds)
+GroupLowering::GroupLowering(const FusionGroup& group, const Shapes& shapes,
+                             kernel::Builder& builder, bool check_bounds)
     : group(group),
       shapes(shapes),
       b(builder),

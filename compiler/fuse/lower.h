@@ -29,7 +29,7 @@ using MemberReads = std::unordered_map<const Node*, std::vector<Access>>;
 
 /// The loops of a group's domain, outer to inner, from how its operands are read. Axes of size 1
 /// have none.
-std::vector<DomainLoop> merge_axes(const Group& group, const std::vector<Access>& accesses,
+std::vector<DomainLoop> merge_axes(const FusionGroup& group, const std::vector<Access>& accesses,
                                    const std::vector<bool>& used_alone);
 
 /// Turns values of a group into kernel code where the scheduler asks for them.
@@ -37,7 +37,7 @@ class GroupLowering {
  public:
   /// `buffers`: the values in memory, in the order of the kernel's arguments; the first `written`
   /// are written. In a survey (no buffers given) the reads are only recorded.
-  GroupLowering(const Group& group, const Shapes& shapes, kernel::Builder& builder,
+  GroupLowering(const FusionGroup& group, const Shapes& shapes, kernel::Builder& builder,
                 bool check_bounds = false);
 
   /// Evaluates everything at unmerged loops to learn what is read, and how.
@@ -108,7 +108,7 @@ class GroupLowering {
     cached_[node] = {buffer, {}, base, stride};
   }
 
-  const Group& group;
+  const FusionGroup& group;
   const Shapes& shapes;
   kernel::Builder& b;
 

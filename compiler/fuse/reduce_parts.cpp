@@ -37,7 +37,8 @@ Expr identity(kernel::Builder& b, Fold fold, DType dtype) {
   return b.integer(dtype, largest ? ~low : low);
 }
 
-ReduceParts::ReduceParts(const Group& group, const Shapes& shapes, const ScheduleTarget& target)
+ReduceParts::ReduceParts(const FusionGroup& group, const Shapes& shapes,
+                         const ScheduleTarget& target)
     : group_(group), shapes_(shapes), target_(target) {
   known_ = survey(group, shapes);
   for (const Node* node : group.nodes) {

@@ -9,7 +9,7 @@ namespace croton {
 
 class ReduceParts {
  protected:
-  ReduceParts(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
+  ReduceParts(const FusionGroup& group, const Shapes& shapes, const ScheduleTarget& target);
 
   static bool pairs(const Node* fold);
   bool is_full(const Node* node) const;
@@ -27,7 +27,7 @@ class ReduceParts {
   /// The last results of a `lanes` or loop become the values of the folds.
   void set_folds(GroupLowering& l, kernel::Expr from) const;
 
-  const Group& group_;
+  const FusionGroup& group_;
   const Shapes& shapes_;
   const ScheduleTarget& target_;
   Survey known_;

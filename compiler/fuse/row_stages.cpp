@@ -17,7 +17,7 @@ constexpr int kKeepCost = 6;
 
 }  // namespace
 
-bool touches_reduced(const Group& group, const Node* node) {
+bool touches_reduced(const FusionGroup& group, const Node* node) {
   const auto found = group.axes.find(node);
   if (found == group.axes.end()) return true;
   for (const int axis : found->second) {
@@ -26,7 +26,7 @@ bool touches_reduced(const Group& group, const Node* node) {
   return false;
 }
 
-Staging::Staging(const Group& group, const Shapes& shapes, const Survey* keep_reads)
+Staging::Staging(const FusionGroup& group, const Shapes& shapes, const Survey* keep_reads)
     : group_(group), shapes_(shapes), keep_reads_(keep_reads) {
   for (const Node* node : group.nodes) {
     int level = 0;
@@ -195,7 +195,7 @@ Position RowEmitter::kept_position() const {
   return position;
 }
 
-int unroll_of(const Group& group, const Stage& stage) {
+int unroll_of(const FusionGroup& group, const Stage& stage) {
   int cost = 0;
   for (const Node* fold : stage.folds) {
     cost += group.contains(fold->inputs[0].node()) ? fold->inputs[0].node()->op->cost : 0;

@@ -9,7 +9,7 @@
 namespace croton {
 
 /// Whether a member of a row kernel depends on the reduced axes.
-bool touches_reduced(const Group& group, const Node* node);
+bool touches_reduced(const FusionGroup& group, const Node* node);
 
 /// One sweep over the reduced axes.
 struct Stage {
@@ -22,7 +22,7 @@ struct Stage {
 class Staging {
  public:
   /// `keep_reads`: operands that several stages read are kept too.
-  Staging(const Group& group, const Shapes& shapes, const Survey* keep_reads = nullptr);
+  Staging(const FusionGroup& group, const Shapes& shapes, const Survey* keep_reads = nullptr);
 
   std::vector<Stage> stages;
 
@@ -34,7 +34,7 @@ class Staging {
   bool keepable_read(const Variable& v) const;
   void find_kept();
 
-  const Group& group_;
+  const FusionGroup& group_;
   const Shapes& shapes_;
   const Survey* keep_reads_;
   std::unordered_map<const Node*, int> level_;
@@ -64,6 +64,6 @@ class RowEmitter {
 };
 
 /// Vectors of a stage's lanes that an iteration takes, where they are short.
-int unroll_of(const Group& group, const Stage& stage);
+int unroll_of(const FusionGroup& group, const Stage& stage);
 
 }  // namespace croton

@@ -10,7 +10,7 @@ namespace croton {
 using kernel::Binary;
 using kernel::Expr;
 
-Scheduled schedule(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
+Scheduled schedule(const FusionGroup& group, const Shapes& shapes, const ScheduleTarget& target) {
   switch (group.kind) {
     case GroupKind::map:
       return target.device.gpu() ? schedule_gpu_map(group, shapes, target)
@@ -29,7 +29,7 @@ Scheduled schedule(const Group& group, const Shapes& shapes, const ScheduleTarge
   throw InternalError("this kind of group has no kernel");
 }
 
-Survey survey(const Group& group, const Shapes& shapes) {
+Survey survey(const FusionGroup& group, const Shapes& shapes) {
   kernel::Builder scratch;
   GroupLowering lowering(group, shapes, scratch);
   lowering.survey();
@@ -115,7 +115,7 @@ Dim misalignment(const std::vector<Variable>& outputs, Dim row) {
   return floor_mod(row * Dim(static_cast<std::int64_t>(smallest)), Dim(64));
 }
 
-std::int64_t cost_of(const Group& group) {
+std::int64_t cost_of(const FusionGroup& group) {
   std::int64_t cost = 1;
   for (const Node* node : group.nodes) cost += node->op->cost;
   return cost;
@@ -138,7 +138,7 @@ std::vector<KernelBuffer> declare_buffers(GroupLowering& lowering,
   return buffers;
 }
 
-std::vector<int> find_shares(const Group& group, const Survey& survey) {
+std::vector<int> find_shares(const FusionGroup& group, const Survey& survey) {
   std::vector<int> shares(group.outputs.size(), -1);
   std::vector<bool> taken(survey.reads.size(), false);
   for (std::size_t i = 0; i < group.outputs.size(); ++i) {
@@ -156,7 +156,8 @@ std::vector<int> find_shares(const Group& group, const Survey& survey) {
   return shares;
 }
 
-Scheduled schedule_map(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
+Scheduled schedule_map(const FusionGroup& group, const Shapes& shapes,
+                       const ScheduleTarget& target) {
   const Survey known = survey(group, shapes);
   Scheduled tiled;
   if (schedule_transposed(group, shapes, target, known, tiled)) return tiled;
@@ -232,7 +233,8 @@ Scheduled schedule_map(const Group& group, const Shapes& shapes, const ScheduleT
   return {{std::move(launch)}, {}};
 }
 
-Scheduled schedule_own(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
+Scheduled schedule_own(const FusionGroup& group, const Shapes& shapes,
+                       const ScheduleTarget& target) {
   const Node& node = *group.nodes[0];
   Scheduled scheduled;
   std::vector<DimType> in;

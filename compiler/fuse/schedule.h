@@ -57,18 +57,23 @@ struct ScheduleTarget {
 
 /// Kernels for a group of kind map, row, reduce or kernel: how its loops are laid out over blocks
 /// and lanes of the target.
-Scheduled schedule(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
+Scheduled schedule(const FusionGroup& group, const Shapes& shapes, const ScheduleTarget& target);
 
 // One for each kind.
-Scheduled schedule_map(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
-Scheduled schedule_gpu_map(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
-Scheduled schedule_row(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
-Scheduled schedule_reduce(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
-Scheduled schedule_gpu_everything(const Group& group, const Shapes& shapes,
+Scheduled schedule_map(const FusionGroup& group, const Shapes& shapes,
+                       const ScheduleTarget& target);
+Scheduled schedule_gpu_map(const FusionGroup& group, const Shapes& shapes,
+                           const ScheduleTarget& target);
+Scheduled schedule_row(const FusionGroup& group, const Shapes& shapes,
+                       const ScheduleTarget& target);
+Scheduled schedule_reduce(const FusionGroup& group, const Shapes& shapes,
+                          const ScheduleTarget& target);
+Scheduled schedule_gpu_everything(const FusionGroup& group, const Shapes& shapes,
                                   const ScheduleTarget& target);
-Scheduled schedule_gpu_columns(const Group& group, const Shapes& shapes,
+Scheduled schedule_gpu_columns(const FusionGroup& group, const Shapes& shapes,
                                const ScheduleTarget& target);
-Scheduled schedule_own(const Group& group, const Shapes& shapes, const ScheduleTarget& target);
+Scheduled schedule_own(const FusionGroup& group, const Shapes& shapes,
+                       const ScheduleTarget& target);
 
 // Shared by them.
 
@@ -80,20 +85,20 @@ struct Survey {
   std::unordered_set<const Node*> computed;
   MemberReads member_reads;
 };
-Survey survey(const Group& group, const Shapes& shapes);
+Survey survey(const FusionGroup& group, const Shapes& shapes);
 
 /// Adds the kernel and gives true where the group reads something across the axis along which it
 /// writes.
-bool schedule_transposed(const Group& group, const Shapes& shapes, const ScheduleTarget& target,
-                         const Survey& known, Scheduled& scheduled);
+bool schedule_transposed(const FusionGroup& group, const Shapes& shapes,
+                         const ScheduleTarget& target, const Survey& known, Scheduled& scheduled);
 
 /// `known` has its kept loops first.
-Scheduled schedule_gpu_row(const Group& group, const Shapes& shapes, const ScheduleTarget& target,
-                           const Survey& known);
+Scheduled schedule_gpu_row(const FusionGroup& group, const Shapes& shapes,
+                           const ScheduleTarget& target, const Survey& known);
 
 /// For each output an operand that dies here may give its memory to: of the same element size, read
 /// only where the output is written. Each operand at most once.
-std::vector<int> find_shares(const Group& group, const Survey& survey);
+std::vector<int> find_shares(const FusionGroup& group, const Survey& survey);
 
 /// Elements that one block works on at least, so that handing out blocks costs little.
 inline constexpr std::int64_t kBlockElements = 4096;
@@ -113,7 +118,7 @@ Dim ceil_div(Dim a, Dim b);
 /// Bytes by which the starts of rows of `row` elements miss multiples of 64, of any of the outputs.
 Dim misalignment(const std::vector<Variable>& outputs, Dim row);
 /// Scalar operations for one element of the whole domain, roughly.
-std::int64_t cost_of(const Group& group);
+std::int64_t cost_of(const FusionGroup& group);
 /// Declares the outputs, then the operands; gives the buffers.
 std::vector<KernelBuffer> declare_buffers(GroupLowering& lowering,
                                           const std::vector<Variable>& outputs,

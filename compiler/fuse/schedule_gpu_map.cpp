@@ -33,7 +33,7 @@ int threads_for(const std::vector<DomainLoop>& loops) {
 
 class MapEmitter {
  public:
-  MapEmitter(const Group& group, GroupLowering& lowering)
+  MapEmitter(const FusionGroup& group, GroupLowering& lowering)
       : group_(group), l_(lowering), b_(lowering.b), running_(lowering.loops().size(), false) {}
 
   /// All values before the first store: an output may take over the memory of any operand.
@@ -97,7 +97,7 @@ class MapEmitter {
     return rows * Dim(chunks);
   }
 
-  const Group& group_;
+  const FusionGroup& group_;
   GroupLowering& l_;
   kernel::Builder& b_;
   std::vector<bool> running_;
@@ -105,7 +105,8 @@ class MapEmitter {
 
 }  // namespace
 
-Scheduled schedule_gpu_map(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
+Scheduled schedule_gpu_map(const FusionGroup& group, const Shapes& shapes,
+                           const ScheduleTarget& target) {
   const Survey known = survey(group, shapes);
   Scheduled tiled;
   if (schedule_transposed(group, shapes, target, known, tiled)) return tiled;

@@ -31,7 +31,7 @@ constexpr std::int64_t kFinalRows = 8;
 
 class EverythingScheduler : private ReduceParts {
  public:
-  EverythingScheduler(const Group& group, const Shapes& shapes, const ScheduleTarget& target)
+  EverythingScheduler(const FusionGroup& group, const Shapes& shapes, const ScheduleTarget& target)
       : ReduceParts(group, shapes, target) {}
 
   Scheduled run() {
@@ -112,7 +112,7 @@ class EverythingScheduler : private ReduceParts {
 /// `rows_at_once` rows of the tile and walk down; then the rows of the tile are folded.
 class ColumnScheduler : private ReduceParts {
  public:
-  ColumnScheduler(const Group& group, const Shapes& shapes, const ScheduleTarget& target)
+  ColumnScheduler(const FusionGroup& group, const Shapes& shapes, const ScheduleTarget& target)
       : ReduceParts(group, shapes, target) {}
 
   Scheduled run() {
@@ -373,12 +373,12 @@ class ColumnScheduler : private ReduceParts {
 
 }  // namespace
 
-Scheduled schedule_gpu_everything(const Group& group, const Shapes& shapes,
+Scheduled schedule_gpu_everything(const FusionGroup& group, const Shapes& shapes,
                                   const ScheduleTarget& target) {
   return EverythingScheduler(group, shapes, target).run();
 }
 
-Scheduled schedule_gpu_columns(const Group& group, const Shapes& shapes,
+Scheduled schedule_gpu_columns(const FusionGroup& group, const Shapes& shapes,
                                const ScheduleTarget& target) {
   return ColumnScheduler(group, shapes, target).run();
 }

@@ -33,7 +33,7 @@ struct RowLayout {
 
 class RowScheduler {
  public:
-  RowScheduler(const Group& group, const Shapes& shapes, const ScheduleTarget& target,
+  RowScheduler(const FusionGroup& group, const Shapes& shapes, const ScheduleTarget& target,
                const Survey& known)
       : group_(group), shapes_(shapes), target_(target), known_(known) {
     while (kept_ < known.loops.size() && !known.loops[kept_].reduced) ++kept_;
@@ -124,7 +124,7 @@ class RowScheduler {
     return launch;
   }
 
-  const Group& group_;
+  const FusionGroup& group_;
   const Shapes& shapes_;
   const ScheduleTarget& target_;
   const Survey& known_;
@@ -135,8 +135,8 @@ class RowScheduler {
 
 }  // namespace
 
-Scheduled schedule_gpu_row(const Group& group, const Shapes& shapes, const ScheduleTarget& target,
-                           const Survey& known) {
+Scheduled schedule_gpu_row(const FusionGroup& group, const Shapes& shapes,
+                           const ScheduleTarget& target, const Survey& known) {
   return RowScheduler(group, shapes, target, known).run();
 }
 

@@ -25,7 +25,7 @@ constexpr std::int64_t kMostPieces = 64;
 
 class Reducer : private ReduceParts {
  public:
-  Reducer(const Group& group, const Shapes& shapes, const ScheduleTarget& target)
+  Reducer(const FusionGroup& group, const Shapes& shapes, const ScheduleTarget& target)
       : ReduceParts(group, shapes, target) {}
 
   Scheduled run() {
@@ -348,7 +348,8 @@ void Reducer::columns_final(Dim pieces) {
 
 }  // namespace
 
-Scheduled schedule_reduce(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
+Scheduled schedule_reduce(const FusionGroup& group, const Shapes& shapes,
+                          const ScheduleTarget& target) {
   return Reducer(group, shapes, target).run();
 }
 

@@ -12,7 +12,8 @@ namespace croton {
 using kernel::Binary;
 using kernel::Expr;
 
-Scheduled schedule_row(const Group& group, const Shapes& shapes, const ScheduleTarget& target) {
+Scheduled schedule_row(const FusionGroup& group, const Shapes& shapes,
+                       const ScheduleTarget& target) {
   Survey known = survey(group, shapes);
   // Kept loops first: the order among kept and among reduced ones stays.
   std::stable_partition(known.loops.begin(), known.loops.end(),

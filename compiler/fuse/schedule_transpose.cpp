@@ -38,7 +38,7 @@ bool crosses(const std::vector<Access>& reads, int axis, int lane) {
   return any;
 }
 
-std::optional<Crossing> find_crossing(const Group& group, const Survey& known) {
+std::optional<Crossing> find_crossing(const FusionGroup& group, const Survey& known) {
   if (known.loops.size() < 2) return {};
   const std::size_t lane = known.loops.size() - 1;
   const int lane_axis = known.loops[lane].axes.back();
@@ -78,7 +78,7 @@ void keep_fitting(std::vector<const Node*>& nodes, std::int64_t elements, std::i
 
 class TileEmitter {
  public:
-  TileEmitter(const Group& group, GroupLowering& lowering, const Crossing& crossing,
+  TileEmitter(const FusionGroup& group, GroupLowering& lowering, const Crossing& crossing,
               std::int64_t tile)
       : group_(group),
         l_(lowering),
@@ -187,7 +187,7 @@ class TileEmitter {
     for (std::size_t i = 0; i < values.size(); ++i) l_.store(group_.outputs[i], values[i]);
   }
 
-  const Group& group_;
+  const FusionGroup& group_;
   GroupLowering& l_;
   kernel::Builder& b_;
   const Crossing& crossing_;
@@ -203,8 +203,8 @@ class TileEmitter {
 
 }  // namespace
 
-bool schedule_transposed(const Group& group, const Shapes& shapes, const ScheduleTarget& target,
-                         const Survey& known, Scheduled& scheduled) {
+bool schedule_transposed(const FusionGroup& group, const Shapes& shapes,
+                         const ScheduleTarget& target, const Survey& known, Scheduled& scheduled) {
   std::optional<Crossing> crossing = find_crossing(group, known);
   if (!crossing) return false;
   const bool gpu = target.device.gpu();

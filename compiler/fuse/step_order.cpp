@@ -35,16 +35,16 @@ struct Held {
 
 class StepOrder {
  public:
-  StepOrder(std::vector<Group> groups, const FusionGraph& fusion)
+  StepOrder(std::vector<FusionGroup> groups, const FusionGraph& fusion)
       : groups_(std::move(groups)), fusion_(fusion), steps_(groups_.size()) {
     for (std::size_t g = 0; g < groups_.size(); ++g) note(static_cast<int>(g));
   }
 
-  std::vector<Group> run() {
+  std::vector<FusionGroup> run() {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       if (steps_[g].waiting == 0) make_ready(static_cast<int>(g));
     }
-    std::vector<Group> result;
+    std::vector<FusionGroup> result;
     result.reserve(groups_.size());
     for (int g = -1; (g = next()) >= 0;) {
       if (std::exchange(steps_[g].done, true)) continue;
@@ -152,7 +152,7 @@ class StepOrder {
     }
   }
 
-  std::vector<Group> groups_;
+  std::vector<FusionGroup> groups_;
   const FusionGraph& fusion_;
   std::vector<Step> steps_;
   VariableMap<int> numbers_;
@@ -165,7 +165,7 @@ class StepOrder {
 
 }  // namespace
 
-std::vector<Group> in_step_order(std::vector<Group> groups, const FusionGraph& fusion) {
+std::vector<FusionGroup> in_step_order(std::vector<FusionGroup> groups, const FusionGraph& fusion) {
   return StepOrder(std::move(groups), fusion).run();
 }
 

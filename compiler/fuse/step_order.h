@@ -13,6 +13,6 @@ namespace croton {
 /// A transfer between contexts is sent as soon as its value is there. What needs one comes behind
 /// all that needs none or an earlier one: contexts do what they can while values travel, and take
 /// them up in the order in which they arrive.
-std::vector<Group> in_step_order(std::vector<Group> groups, const FusionGraph& fusion);
+std::vector<FusionGroup> in_step_order(std::vector<FusionGroup> groups, const FusionGraph& fusion);
 
 }  // namespace croton

@@ -45,8 +45,8 @@ class PlanBuilder {
   int copied_slot(const Variable& v, int slot, int context, std::string label);
   bool has_host_memory(int context) const;
   bool fetched(const Variable& v) const;
-  void add_group(const Group& group);
-  void add_kernels(const Group& group, Step step);
+  void add_group(const FusionGroup& group);
+  void add_kernels(const FusionGroup& group, Step step);
   void add_step(Step step);
   int kernel_number(kernel::Kernel kernel, int context, bool streams, bool rare);
   void add_modules();
@@ -73,7 +73,7 @@ class PlanBuilder {
   std::unordered_map<std::string, int> kernel_index_;
 };
 
-std::string label_of(const Group& group) {
+std::string label_of(const FusionGroup& group) {
   std::vector<std::string> names;
   for (const Node* node : group.nodes) {
     if (names.size() == 6) {
@@ -238,7 +238,7 @@ int PlanBuilder::kernel_number(kernel::Kernel kernel, int context, bool streams,
   return number;
 }
 
-void PlanBuilder::add_kernels(const Group& group, Step step) {
+void PlanBuilder::add_kernels(const FusionGroup& group, Step step) {
   Scheduled scheduled = schedule(group, *shapes_,
                                  {context_.target(*group.context), context_.config.check_bounds(),
                                   context_.config.deterministic()});
@@ -282,7 +282,7 @@ void PlanBuilder::add_kernels(const Group& group, Step step) {
   }
 }
 
-void PlanBuilder::add_group(const Group& group) {
+void PlanBuilder::add_group(const FusionGroup& group) {
   Step step;
   step.context = context_number(*group.context);
   step.label = label_of(group);
@@ -416,10 +416,10 @@ Plan PlanBuilder::run() {
                              producer.op->name, to_text(producer.loc), root.op->name, reason);
     };
   }
-  std::vector<Group> groups = fuse(function_.graph, *shapes_, fuse_kernels, explain);
+  std::vector<FusionGroup> groups = fuse(function_.graph, *shapes_, fuse_kernels, explain);
   use_own_kernels(groups, context_.target);
   if (explain) context_.dump("fuse", to_text(groups) + reasons);
-  for (const Group& group : groups) add_group(group);
+  for (const FusionGroup& group : groups) add_group(group);
   for (std::size_t i = 0; i < function_.graph.outputs.size(); ++i) {
     if (i < function_.user_outputs) {
       plan_.outputs.push_back(output_slot(function_.graph.outputs[i]));

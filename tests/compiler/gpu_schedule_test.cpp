@@ -19,7 +19,7 @@ class GpuLaunches {
  public:
   GpuLaunches(const std::vector<Variable>& inputs, const std::vector<Variable>& outputs)
       : function_(test::optimized_for_gpu(inputs, outputs)), shapes_(function_.graph, {}, dims_) {
-    for (const Group& group : fuse(function_.graph, shapes_, true)) {
+    for (const FusionGroup& group : fuse(function_.graph, shapes_, true)) {
       const bool has_kernel = group.kind == GroupKind::map || group.kind == GroupKind::row ||
                               group.kind == GroupKind::reduce || group.kind == GroupKind::kernel;
       if (!has_kernel) continue;

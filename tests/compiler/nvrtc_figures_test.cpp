@@ -112,7 +112,7 @@ Measured measure(const std::string& name, const std::vector<Variable>& inputs,
   double least = 0;
   for (const Variable& v : function.graph.inputs) least += bytes_of(v);
   for (const Variable& v : function.graph.outputs) least += bytes_of(v);
-  for (const Group& group : fuse(function.graph, shapes, true)) {
+  for (const FusionGroup& group : fuse(function.graph, shapes, true)) {
     if (group.kind == GroupKind::view) continue;
     if (group.kind == GroupKind::library) {
       const Node& node = *group.nodes[0];

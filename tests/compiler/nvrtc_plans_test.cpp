@@ -25,9 +25,9 @@ class Collected {
     const FunctionGraph function = test::optimized_for_gpu(inputs, outputs);
     DimTable dims;
     const Shapes shapes(function.graph, {}, dims);
-    std::vector<Group> groups = fuse(function.graph, shapes, true);
+    std::vector<FusionGroup> groups = fuse(function.graph, shapes, true);
     use_own_kernels(groups, [](const std::string&) { return test::gpu_target(); });
-    for (const Group& group : groups) {
+    for (const FusionGroup& group : groups) {
       if (group.kind == GroupKind::library || group.kind == GroupKind::copy ||
           group.kind == GroupKind::view) {
         continue;
