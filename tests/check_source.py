@@ -28,6 +28,9 @@ CODE = {".cpp", ".h", ".cu", ".cuh", ".py", ".sh", ".cmake"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 GETENV = re.compile(r"\b(secure_)?getenv\s*\(")
+NAMESPACE = re.compile(r"^namespace\s*([\w:]*)\s*\{")
+TYPE = re.compile(r"^(?:struct|class|enum class)\s+(?:CROTON_API\s+)?(\w+)(?:\s+final)?"
+                  r"\s*(?::(?!:)[^;]*)?\{")
 PAGE_PATH = re.compile(r"`((?:tests|samples|docs)/[\w./-]+)`")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b")
 
@@ -116,6 +119,23 @@ def check_name(path):
             return
 
 
+def check_types(files):
+    """Two types of one name in one namespace would link, and be one of the two everywhere."""
+    owners = {}
+    for path in files:
+        if not path.endswith(".h") or layer(path) is None:
+            continue
+        space = ""
+        for number, text in enumerate((ROOT / path).read_text(encoding="utf-8").splitlines(), 1):
+            if opened := NAMESPACE.match(text):
+                space = opened[1]
+            if not (named := TYPE.match(text)) or not space:
+                continue
+            first = owners.setdefault((space, named[1]), path)
+            if first != path:
+                fault(path, number, "type", f"{space}::{named[1]} is a type of {first}, too")
+
+
 def check_page(path):
     """What a page points to is there."""
     for number, text in enumerate((ROOT / path).read_text(encoding="utf-8").splitlines(), 1):
@@ -129,6 +149,7 @@ def main():
                             capture_output=True, check=True).stdout.splitlines()
     files = sorted(path for path in set(listed) if (ROOT / path).is_file())
     headers = public_headers(files)
+    check_types(files)
     for path in files:
         check_name(path)
         code = pathlib.PurePosixPath(path)
