@@ -313,9 +313,7 @@ Outputs GroupFunction::operator()(const Arg& a, const Arg& b, const Arg& c, cons
                                   const Arg& e, const Arg& f, const Arg& g, const Arg& h) const {
   const Impl& mine = impl();
   const Arg* const args[] = {&a, &b, &c, &d, &e, &f, &g, &h};
-  std::size_t count = std::size(args);
-  while (count > 0 && args[count - 1]->empty()) --count;
-  return call(arrays_of(std::span(args, count), mine.graph.graph.inputs, name()));
+  return call(arrays_of(args, mine.graph.graph.inputs, name()));
 }
 
 Outputs GroupFunction::call(std::span<const Array> arguments,

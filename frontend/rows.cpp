@@ -135,6 +135,7 @@ std::vector<Variable> symbols_of(const std::vector<ParallelInput>& inputs, std::
 
 std::vector<Array> arrays_of(std::span<const Arg* const> args, std::span<const Variable> inputs,
                              const std::string& function) {
+  while (!args.empty() && args.back()->empty()) args = args.first(args.size() - 1);
   std::vector<Array> arrays;
   for (std::size_t i = 0; i < args.size(); ++i) {
     const std::size_t known = std::min(i, inputs.size() - 1);

@@ -61,7 +61,7 @@ std::vector<std::string> contexts_of(const std::vector<std::string>& asked, Runt
 std::vector<Variable> symbols_of(const std::vector<ParallelInput>& inputs, std::string_view asker,
                                  const Loc& loc);
 
-/// The arguments of a call as arrays.
+/// The arguments of a call, up to the last that was given, as arrays.
 std::vector<Array> arrays_of(std::span<const Arg* const> args, std::span<const Variable> inputs,
                              const std::string& function);
 
